@@ -1,0 +1,113 @@
+// Package frontend is the narrow waist between a client dialect and the gateway:
+// a dialect turns its bytes into a Turn, and frames into its bytes. Each dialect
+// is a folder below this one; a new one is a new folder and a line in
+// cmd/aguigate.
+package frontend
+
+import (
+	"context"
+	"time"
+
+	"github.com/aguigate/aguigate/adapters/carrier"
+	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/principal"
+	"github.com/aguigate/aguigate/protocol/tool"
+)
+
+// Frontend is one client dialect on the HTTP carrier.
+type Frontend interface {
+	// Name is the dialect's name in metrics and logs.
+	Name() string
+	// Routes are the requests the dialect answers.
+	Routes() []carrier.Route
+}
+
+// Turn is what a client wants of an agent, whatever dialect it came in.
+type Turn struct {
+	Principal principal.Principal
+	RequestID string
+	Frontend  string
+	Agent     string
+	Input     *agui.Input
+	// Modern says that the client speaks AG-UI 1.0: it takes outcomes, unknown
+	// events and metadata that 0.0.x clients die on [RUN-11].
+	Modern bool
+	// Header reads a request header; "" when absent. It must stay valid until
+	// Begin returns.
+	Header func(name string) string
+}
+
+// Gateway is what a frontend may ask of the core. Every error is a *fault.Error.
+type Gateway interface {
+	// Agents lists the agents the caller may use, in the order configured.
+	Agents(p principal.Principal) []Agent
+	// Agent finds one of them, or agent_not_found.
+	Agent(p principal.Principal, name string) (Agent, error)
+	// Begin checks a turn whole, settles what it answers, takes the thread and
+	// gives the run to move. A refusal has changed nothing [ERR-1].
+	Begin(ctx context.Context, t *Turn) (Run, error)
+
+	// Invocations lists the calls of a thread, oldest first; state "" is all.
+	Invocations(ctx context.Context, p principal.Principal, ref ThreadRef, state tool.State) ([]*tool.Invocation, error)
+	// Invocation finds one call. wait > 0 holds until it is final or ctx ends.
+	Invocation(ctx context.Context, p principal.Principal, id string, wait time.Duration) (*tool.Invocation, error)
+	// Resolve settles one call.
+	Resolve(ctx context.Context, p principal.Principal, id string, a Answer) (Resolved, error)
+	// ResolveAll settles a thread's open round: all or nothing.
+	ResolveAll(ctx context.Context, p principal.Principal, ref ThreadRef, answers []Answer) ([]Resolved, error)
+}
+
+// Agent is what a caller may know of an agent.
+type Agent struct {
+	Name         string
+	Capabilities agui.Capabilities
+	Limits       tool.Limits
+}
+
+// ThreadRef names a thread: its id and, where several agents use the same id,
+// the agent.
+type ThreadRef struct{ Thread, Agent string }
+
+// Answer is one answer of a client before it is checked against its call.
+type Answer struct {
+	ID      string    // public or upstream id
+	Attempt int       // 0 when not sent
+	Form    tool.Form // empty for an error
+	Content []byte    // exact bytes: the text itself, JSON as written, parts array
+	Failure *Failure
+	Door    string // which frontend carried it
+}
+
+// Failure says that the client could not, or would not, do what was asked.
+type Failure struct {
+	Model     string // the sentence the model reads
+	Private   string // for the operator only
+	Class     string
+	Retryable bool
+}
+
+// Resolved is one accepted answer.
+type Resolved struct {
+	Invocation *tool.Invocation
+	Replayed   bool // the same outcome was accepted before [INV-3]
+}
+
+// Run is an accepted turn. Exactly one of Stream and Abort is called.
+type Run interface {
+	// IgnoredTools names the advertised tools the configuration owns, for the
+	// header X-Aguigate-Ignored-Tools [MERGE-2]; "" when none.
+	IgnoredTools() string
+	// KeepAlive is the silence after which the dialect says something [RUN-9].
+	KeepAlive() time.Duration
+	// Stream moves frames to sink until the run has ended. It always gives the
+	// sink exactly one terminal frame, unless ctx ends or the sink fails first.
+	Stream(ctx context.Context, sink Sink) error
+	// Abort gives the thread back when no answer could be started.
+	Abort()
+}
+
+// Sink takes the frames of one run in order. The frames' bytes are valid during
+// the call only.
+type Sink interface {
+	Send(frames []agui.Frame) error
+}

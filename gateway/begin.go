@@ -1,0 +1,342 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aguigate/aguigate/adapters/frontend"
+	"github.com/aguigate/aguigate/adapters/upstream"
+	"github.com/aguigate/aguigate/gateway/config"
+	"github.com/aguigate/aguigate/gateway/run"
+	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/fault"
+	"github.com/aguigate/aguigate/protocol/strictjson"
+	"github.com/aguigate/aguigate/protocol/tool"
+)
+
+// Begin is steps 1 to 3 of a tool call's life: the turn is checked whole, the
+// thread is taken, what the turn answers is settled, the upstream's copy is
+// written. Everything that can be refused is refused before anything changes.
+func (g *Gateway) Begin(ctx context.Context, t *frontend.Turn) (frontend.Run, error) {
+	if err := g.Admit(); err != nil {
+		return nil, err
+	}
+	a, err := g.agentFor(t.Principal, t.Agent)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkThreadID(t.Input.ThreadID); err != nil {
+		return nil, err
+	}
+	offer, err := a.offer(t.Input)
+	if err != nil {
+		return nil, err
+	}
+	headers, err := forwarded(a.conf.Upstream, t)
+	if err != nil {
+		return nil, err
+	}
+	th, err := g.loadThread(ctx, t.Principal, a.name, t.Input.ThreadID)
+	if err != nil {
+		return nil, err
+	}
+	if g.busy(th.Run) {
+		return nil, g.busyFault(th)
+	}
+	r := &liveRun{
+		g: g, turn: t, agent: a, thread: th, offer: offer, begun: g.now(), headers: headers,
+		state: activeRun{ID: t.Input.RunID, Round: newID(), Holder: g.instance, Started: g.now(), Lease: g.now().Add(lease)},
+	}
+	g.active.add(r)
+	if err := r.prepare(ctx); err != nil {
+		g.active.remove(r)
+		return nil, err
+	}
+	g.metrics.activeRuns.WithLabelValues(a.name).Inc()
+	return r, nil
+}
+
+// prepare takes the thread and settles. An error has left nothing behind.
+func (r *liveRun) prepare(ctx context.Context) error {
+	led, p, err := r.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.g.take(ctx, r.turn.Principal, r.thread, r.state); err != nil {
+		return err
+	}
+	if err := r.settle(ctx, led, p); err != nil {
+		r.giveBack(nil)
+		return err
+	}
+	r.write(led, p)
+	return nil
+}
+
+// plan reads the record and the client's list against each other.
+func (r *liveRun) plan(ctx context.Context) (*ledger, *plan, error) {
+	led, err := r.g.ledgerFor(ctx, r.thread, r.turn.Input.Messages)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.names = r.thread.names()
+	seen := map[string]bool{}
+	for _, m := range r.turn.Input.Messages {
+		seen[m.ID] = r.names.Use(m.ID)
+		for _, c := range m.ToolCalls {
+			r.names.Use(c.ID)
+		}
+	}
+	p, err := planTurn(r.turn.Input.Messages, led, func(id string) bool { return seen[id] }, r.agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkAnswers(p, r.g.now()); err != nil {
+		return nil, nil, err
+	}
+	if len(p.missing) > 0 && p.newUser {
+		if err := r.unanswered(p); err != nil {
+			return nil, nil, err
+		}
+	}
+	return led, p, nil
+}
+
+// checkAnswers tries the answers on a copy of the record, so that a refusal
+// comes before the thread is taken.
+func checkAnswers(p *plan, now time.Time) error {
+	for _, a := range p.answers {
+		rd := a.round.Clone()
+		if _, err := rd.Settle(a.call.ID, 0, a.settlement, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unanswered refuses the turn where a tool, or the agent, says so [RUN-6].
+func (r *liveRun) unanswered(p *plan) error {
+	var ids []string
+	for _, inv := range p.missing {
+		policy := r.agent.byTool[inv.Tool].Unanswered
+		if policy == "" {
+			policy = r.agent.conf.Unanswered
+		}
+		if policy == "reject" {
+			ids = append(ids, inv.ShownID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return fault.New(fault.UnansweredCalls, "tool calls are still waiting for their result: %s", strings.Join(ids, ", "))
+}
+
+// ledgerFor loads the rounds a list may be about: those with something left to
+// do, and those whose calls the list answers or leaves without an answer.
+func (g *Gateway) ledgerFor(ctx context.Context, t *thread, msgs []agui.Message) (*ledger, error) {
+	want := func(ref roundRef) bool {
+		return ref.Open || slices.ContainsFunc(ref.Calls, func(c string) bool { return stands(msgs, c) || answers(msgs, c) })
+	}
+	refs := t.Rounds
+	if t.Run != nil { // a run that died holding calls
+		refs = append(slices.Clone(refs), roundRef{Key: t.Run.Round, Run: t.Run.ID, Open: true})
+	}
+	led := &ledger{}
+	for _, ref := range refs {
+		if !want(ref) {
+			continue
+		}
+		rd, err := g.loadRound(ctx, ref.Key)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if rd, err = g.expire(ctx, rd); err != nil {
+			return nil, err
+		}
+		led.rounds = append(led.rounds, rd)
+	}
+	return led, nil
+}
+
+func answers(msgs []agui.Message, call string) bool {
+	return slices.ContainsFunc(msgs, func(m agui.Message) bool { return m.ToolCallID == call })
+}
+
+// settle writes the turn's answers, round by round, and cancels what the
+// conversation went on without.
+func (r *liveRun) settle(ctx context.Context, led *ledger, p *plan) error {
+	for i, rd := range led.rounds {
+		mine := slices.DeleteFunc(slices.Clone(p.answers), func(a answer) bool { return a.round != rd })
+		giveUp := p.newUser && len(rd.OpenCalls()) > 0 && len(r.turn.Input.Resume) == 0
+		if len(mine) == 0 && !giveUp {
+			continue
+		}
+		next, err := r.g.changeRound(ctx, rd.Key, nil, func(fresh *tool.Round) error {
+			changed, err := r.applyAnswers(fresh, mine)
+			if err == nil && giveUp {
+				for range fresh.CancelOpen(reasonUnanswered, r.g.now()) {
+					changed = true
+				}
+			}
+			if err == nil && !changed {
+				return errUnchanged
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		r.countSettled(rd, next)
+		led.rounds[i] = next
+	}
+	return nil
+}
+
+func (r *liveRun) applyAnswers(rd *tool.Round, mine []answer) (changed bool, err error) {
+	for _, a := range mine {
+		s := *a.settlement
+		s.By, s.Door, s.At = r.turn.Principal.Subject, r.turn.Frontend, r.g.now()
+		v, err := rd.Settle(a.call.ID, 0, &s, r.g.now())
+		if err != nil {
+			return false, err
+		}
+		changed = changed || !v.Replayed
+	}
+	return changed, nil
+}
+
+// countSettled compares two versions of a round for the metrics.
+func (r *liveRun) countSettled(before, after *tool.Round) { r.g.countEnded(before, after) }
+
+// countEnded counts the calls that ended between two versions of a round.
+func (g *Gateway) countEnded(before, after *tool.Round) {
+	for i := range after.Invocations {
+		inv := &after.Invocations[i]
+		if i < len(before.Invocations) && before.Invocations[i].State == tool.Open && inv.State != tool.Open {
+			outcome := string(inv.State)
+			if inv.State == tool.Settled {
+				outcome = string(inv.Outcome)
+			}
+			g.metrics.ended(inv.Agent, outcome, g.now().Sub(inv.Created))
+			g.log.Info("invocation ended", "invocation", inv.ID, "tool", inv.Tool, "agent", inv.Agent, "run", inv.Run, "state", inv.State, "outcome", inv.Outcome, "reason", inv.Reason)
+		}
+	}
+}
+
+// write makes the upstream's request, or finds that there is nothing to ask.
+func (r *liveRun) write(led *ledger, p *plan) {
+	in := r.turn.Input
+	prelude := r.prelude(led, p)
+	if waiting := stillOpen(led); len(waiting) > 0 && !p.newUser && len(in.Resume) == 0 {
+		r.pending, prelude = waiting, append(prelude, pendingFrame(waiting))
+	}
+	msgs, repairs := upstreamCopy(in.Messages, led, p.unknown, r.names)
+	if repairs > 0 {
+		r.g.metrics.repairs.WithLabelValues(r.agent.name, "history").Add(float64(repairs))
+	}
+	for _, rd := range led.rounds {
+		if slices.ContainsFunc(rd.Invocations, func(inv tool.Invocation) bool {
+			return inv.State == tool.Settled && inv.Delivery != tool.Delivered
+		}) {
+			r.told = append(r.told, rd.Key)
+		}
+	}
+	r.input = r.upstreamInput(msgs)
+	r.machine = run.New(run.Setup{
+		Thread: in.ThreadID, Run: in.RunID, Parent: in.ParentRunID, Modern: r.turn.Modern,
+		RequestID: r.turn.RequestID, Names: r.names, Prelude: prelude,
+		Client: func(name string) bool { return r.offer.Owner(name) == tool.Client },
+	})
+}
+
+// stillOpen lists the shown ids of calls that wait, in call order.
+func stillOpen(led *ledger) (ids []string) {
+	for _, rd := range led.rounds {
+		for _, inv := range rd.OpenCalls() {
+			ids = append(ids, inv.ShownID)
+		}
+	}
+	return ids
+}
+
+// prelude shows the client the calls that the conversation goes on without
+// [RUN-6].
+func (r *liveRun) prelude(led *ledger, p *plan) (out []agui.Frame) {
+	for _, old := range p.missing {
+		_, inv := led.call(old.ID)
+		if inv != nil && inv.Reason == reasonUnanswered {
+			text, _ := toldText(inv)
+			out = append(out, agui.NewToolCallResult(run.ResultID(inv.ShownID), inv.ShownID, text))
+		}
+	}
+	return out
+}
+
+func pendingFrame(ids []string) agui.Frame {
+	value := []byte(`{"toolCallIds":[`)
+	for i, id := range ids {
+		if i > 0 {
+			value = append(value, ',')
+		}
+		value = strictjson.AppendString(value, id)
+	}
+	return agui.NewCustom("aguigate.pending", append(value, "]}"...))
+}
+
+// upstreamInput is what the backend reads: written from checked values, with the
+// client's say cut to what the configuration lets through.
+func (r *liveRun) upstreamInput(msgs []agui.Message) *agui.Input {
+	in, c := r.turn.Input, r.agent.conf.ClientInput
+	if c.SystemMessages == "drop" {
+		msgs = slices.DeleteFunc(msgs, func(m agui.Message) bool {
+			return m.Role == agui.RoleSystem || m.Role == agui.RoleDeveloper
+		})
+	}
+	return &agui.Input{
+		ThreadID: in.ThreadID, RunID: in.RunID, ParentRunID: in.ParentRunID, ProtocolVersion: in.ProtocolVersion,
+		State: in.State, Context: in.Context, Messages: msgs, Tools: definitions(r.offer), HasTools: true,
+		ForwardedProps: c.ForwardedProps.Filter(in.ForwardedProps), Resume: in.Resume,
+	}
+}
+
+// forwarded picks the caller's headers that go on, and names the caller where
+// the configuration asks for it [UP-2]. A client cannot name itself: a header
+// that carries identity is never taken from the request.
+func forwarded(c config.Upstream, t *frontend.Turn) ([]upstream.Header, error) {
+	var out []upstream.Header
+	identity := map[string]bool{}
+	for _, h := range c.IdentityHeaders {
+		value := t.Principal.Subject
+		if h.Value == "tenant" {
+			value = t.Principal.Tenant
+		}
+		if strings.ContainsAny(value, "\r\n\x00") {
+			return nil, fault.New(fault.InvalidRequest, "this identity cannot stand in a header").At(IdentityHeader)
+		}
+		identity[strings.ToLower(h.Name)] = true
+		out = append(out, upstream.Header{Name: h.Name, Value: value})
+	}
+	names := c.ForwardHeaders
+	if c.ForwardClientCredentials {
+		names = append(slices.Clone(names), "Authorization")
+	}
+	for _, name := range names {
+		value := t.Header(name)
+		if value == "" || identity[strings.ToLower(name)] || strings.EqualFold(name, "X-Request-Id") {
+			continue
+		}
+		if strings.ContainsAny(value, "\r\n\x00") {
+			return nil, fault.New(fault.InvalidRequest, "this header value is not allowed").At(name)
+		}
+		out = append(out, upstream.Header{Name: name, Value: value})
+	}
+	return out, nil
+}

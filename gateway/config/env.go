@@ -1,0 +1,82 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// expand puts the environment into a scalar: ${NAME} is the variable's value,
+// which is not looked into again, and $${ is a literal ${. It gives false after
+// a fault.
+func (d *decoder) expand(n ast.Node, path string) (string, bool) {
+	text := written(n)
+	if !strings.Contains(text, "${") {
+		return text, true
+	}
+	var out strings.Builder
+	ok := true
+	for seen := 0; ; {
+		i := strings.Index(text, "${")
+		if i < 0 {
+			out.WriteString(text)
+			return out.String(), ok
+		}
+		if i > 0 && text[i-1] == '$' {
+			out.WriteString(text[:i-1] + "${")
+			text = text[i+2:]
+			seen++
+			continue
+		}
+		out.WriteString(text[:i])
+		name, rest, closed := strings.Cut(text[i+2:], "}")
+		switch value, found := d.lookup(name); {
+		case !closed:
+			d.fault(d.find(n, seen), path, "${ without }; write $${ for the characters themselves")
+			return "", false
+		case !envName.MatchString(name):
+			d.fault(d.find(n, seen), path, "${…} takes the name of an environment variable: letters, digits and _; write $${ for the characters themselves")
+			ok = false
+		case !found:
+			d.fault(d.find(n, seen), path, "the environment has no variable %s", name)
+			ok = false
+		case !utf8.ValidString(value):
+			d.fault(d.find(n, seen), path, "the environment variable %s is not UTF-8", name)
+			ok = false
+		default:
+			out.WriteString(value)
+		}
+		text = rest
+		seen++
+	}
+}
+
+func (d *decoder) lookup(name string) (string, bool) {
+	if d.env == nil {
+		return "", false
+	}
+	return d.env(name)
+}
+
+// find gives the place of the scalar's "${" number skip, from 0. Where escapes
+// hide it, the scalar's own.
+func (d *decoder) find(n ast.Node, skip int) position {
+	start := nodeAt(n)
+	for line, from := start.line, start.col; line >= 1 && line <= len(d.lines); line, from = line+1, 1 {
+		runes := []rune(d.lines[line-1])
+		for col := max(from, 1); col < len(runes); col++ {
+			if runes[col-1] != '$' || runes[col] != '{' {
+				continue
+			}
+			if skip == 0 {
+				return position{line, col}
+			}
+			skip--
+		}
+	}
+	return start
+}

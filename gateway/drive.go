@@ -1,0 +1,453 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/aguigate/aguigate/adapters/frontend"
+	"github.com/aguigate/aguigate/adapters/upstream"
+	"github.com/aguigate/aguigate/gateway/run"
+	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/fault"
+	"github.com/aguigate/aguigate/protocol/tool"
+)
+
+// Times of a run's end.
+const (
+	// joinGrace is how long an upstream that has finished may take to close its
+	// stream, or to start a second run in it [RUN-2].
+	joinGrace = 250 * time.Millisecond
+	// recordTime bounds what a run writes after its client has gone.
+	recordTime = 10 * time.Second
+)
+
+// liveRun moves one run: a goroutine, the caller's, reads the upstream, asks the
+// machine and writes to the client.
+type liveRun struct {
+	g       *Gateway
+	turn    *frontend.Turn
+	agent   *agent
+	thread  *thread
+	state   activeRun
+	offer   *tool.Offer
+	names   *run.Names
+	machine *run.Machine
+	input   *agui.Input
+	headers []upstream.Header
+	told    []string // rounds whose results this run brings to the agent
+	pending []string // calls that still wait, when the upstream is not asked [RUN-5]
+	begun   time.Time
+
+	sink     frontend.Sink
+	opened   bool // the run's own round exists
+	batch    []agui.Frame
+	actions  []run.Action
+	sinkErr  error
+	held     *time.Timer
+	upCancel context.CancelFunc
+
+	// cancel and stopCause belong to activeRuns and its lock.
+	cancel    context.CancelCauseFunc
+	stopCause *fault.Error
+}
+
+// IgnoredTools names what the configuration owns of the advertised tools.
+func (r *liveRun) IgnoredTools() string {
+	const limit = 1000 // bytes of the header [MERGE-2]
+	out := ""
+	for _, name := range r.offer.ConfigIgnored {
+		if len(out)+len(name)+2 > limit {
+			break
+		}
+		if out != "" {
+			out += ", "
+		}
+		out += name
+	}
+	return out
+}
+
+// KeepAlive is the agent's keepalive.
+func (r *liveRun) KeepAlive() time.Duration { return time.Duration(r.agent.conf.KeepAlive) }
+
+// Abort gives everything back when no answer could be started.
+func (r *liveRun) Abort() {
+	r.end(context.Background(), "cancelled")
+}
+
+// Stream moves the run from its first frame to its last.
+func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
+	r.sink = sink
+	runCtx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.g.active.arm(r, stop)
+	r.log("run accepted")
+	if r.pending != nil {
+		r.local(runCtx)
+	} else {
+		r.relay(runCtx)
+	}
+	outcome := r.machine.Outcome()
+	switch {
+	case outcome == "":
+		outcome = "cancelled" // nobody was left to end it for
+	case r.pending != nil:
+		outcome = "pending"
+	}
+	r.end(ctx, outcome)
+	return r.sinkErr
+}
+
+// local answers a turn that brings only some of a round's results: they are
+// kept, the upstream is not asked [RUN-5].
+func (r *liveRun) local(ctx context.Context) {
+	in := r.turn.Input
+	version := ""
+	if r.turn.Modern {
+		version = agui.ProtocolVersion
+	}
+	r.actions = r.machine.Step(agui.NewRunStarted(in.ThreadID, in.RunID, in.ParentRunID, version), r.actions[:0])
+	r.actions = r.machine.Step(agui.NewRunFinished(in.ThreadID, in.RunID, nil), r.actions)
+	r.actions = r.machine.End(nil, r.actions)
+	r.perform(ctx, r.actions)
+	r.flush()
+}
+
+// relay asks the upstream and moves its frames.
+func (r *liveRun) relay(ctx context.Context) {
+	upCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.upCancel = cancel
+	if total := time.Duration(r.agent.conf.Upstream.Timeouts.Total); total > 0 {
+		limit := time.AfterFunc(total, func() {
+			r.stop(fault.New(fault.UpstreamTimeout, "the run took longer than %s", total))
+		})
+		defer limit.Stop()
+	}
+	defer func() {
+		if r.held != nil {
+			r.held.Stop()
+		}
+	}()
+	stream, err := r.agent.up.Run(upCtx, &upstream.RunRequest{
+		Input: r.input, Headers: r.headers, RequestID: r.turn.RequestID, Sent: r.sent,
+	})
+	if err != nil {
+		r.finish(ctx, err)
+		return
+	}
+	defer func() { _ = stream.Close() }()
+	r.move(ctx, stream)
+}
+
+// move is the loop: everything that has arrived is stepped through the machine
+// and written at once.
+func (r *liveRun) move(ctx context.Context, stream upstream.Stream) {
+	var frames []agui.Frame
+	for first := true; ; first = false {
+		var err error
+		frames, err = stream.Next(frames[:0])
+		if first && len(frames) > 0 {
+			r.delivered(ctx)
+		}
+		r.actions = r.actions[:0]
+		up := 0
+		for _, f := range frames {
+			up += len(f.Raw)
+			r.actions = r.machine.Step(f, r.actions)
+		}
+		r.g.metrics.moved(r.agent.name, "up", len(frames), up)
+		r.perform(ctx, r.actions)
+		r.flush()
+		switch {
+		case r.machine.Done() || r.sinkErr != nil:
+			return
+		case err != nil:
+			r.finish(ctx, err)
+			return
+		}
+	}
+}
+
+// finish ends the run for whatever reason the upstream's stream is over.
+func (r *liveRun) finish(ctx context.Context, err error) {
+	var cause *fault.Error
+	why := context.Cause(ctx)
+	switch {
+	case r.machine.Held():
+	case errors.As(why, &cause):
+	case ctx.Err() != nil:
+		return // the client has gone: there is nobody to tell
+	case err == io.EOF: // itself: a fault may have been caused by one
+	default:
+		cause = fault.From(err)
+		r.g.log.Warn("upstream failed", "agent", r.agent.name, "run", r.state.ID, "request_id", r.turn.RequestID, "error", err)
+	}
+	r.perform(ctx, r.machine.End(cause, r.actions[:0]))
+	r.flush()
+}
+
+// perform does what the machine asks, in order.
+func (r *liveRun) perform(ctx context.Context, acts []run.Action) {
+	for i := 0; i < len(acts); i++ {
+		switch a := acts[i]; a.Kind {
+		case run.Send:
+			r.batch = append(r.batch, a.Frame)
+		case run.Open:
+			if err := r.open(ctx, a.Call); err != nil {
+				acts, i = r.machine.FailLocal(fault.From(err), nil), -1
+			}
+		case run.Close:
+			r.closeCall(ctx, a.Call)
+		case run.Hold:
+			r.hold()
+		case run.Release:
+			open, settled, err := r.release(ctx)
+			if err != nil {
+				acts, i = r.machine.FailLocal(fault.From(err), nil), -1
+				continue
+			}
+			acts, i = r.machine.Released(open, settled, nil), -1
+		case run.Cancel:
+			acts, i = r.machine.Cancelled(r.cancelCalls(ctx, r.cancelReason(ctx)), nil), -1
+		}
+	}
+}
+
+func (r *liveRun) cancelReason(ctx context.Context) string {
+	if fault.CodeOf(context.Cause(ctx)) == fault.GatewayShutdown {
+		return reasonShutdown
+	}
+	return reasonRunFailed
+}
+
+// hold ends the wait for a stream that its upstream does not close.
+func (r *liveRun) hold() {
+	if r.held == nil {
+		r.held = time.AfterFunc(joinGrace, r.upCancel)
+		return
+	}
+	r.held.Reset(joinGrace)
+}
+
+// flush writes the batch with one Send.
+func (r *liveRun) flush() {
+	if len(r.batch) == 0 || r.sinkErr != nil {
+		r.batch = r.batch[:0]
+		return
+	}
+	bytes := 0
+	for i := range r.batch {
+		bytes += len(r.batch[i].Raw)
+	}
+	r.sinkErr = r.sink.Send(r.batch)
+	r.g.metrics.moved(r.agent.name, "down", len(r.batch), bytes)
+	r.batch = r.batch[:0]
+}
+
+// round is the run's own round before its first call.
+func (r *liveRun) round() tool.Round {
+	now := r.g.now()
+	return tool.Round{
+		Key: r.state.Round, ID: r.state.Round, Tenant: r.thread.Tenant, Owner: r.thread.Owner,
+		Agent: r.agent.name, Thread: r.thread.ID, Run: r.state.ID, Created: now, Updated: now,
+	}
+}
+
+// open records a client call [INV-1].
+func (r *liveRun) open(ctx context.Context, c *run.Call) error {
+	var random [17]byte
+	_, _ = rand.Read(random[:])
+	conf := r.agent.byTool[c.Tool]
+	now := r.g.now()
+	inv := tool.Invocation{
+		ID: tool.NewInvocationID(random), CallID: c.ID, ShownID: c.Shown, MessageID: c.Message,
+		Agent: r.agent.name, Thread: r.thread.ID, Run: r.state.ID, Tool: c.Tool, Arguments: string(c.Arguments),
+		Attempt: 1, Attempts: max(conf.Attempts, 1), IdempotencyKey: newID(), Initiator: "model",
+		Created: now, State: tool.Open, Delivery: tool.Held,
+	}
+	if conf.Timeout > 0 {
+		inv.Deadline = now.Add(conf.Timeout)
+	}
+	inv.Valid, inv.ArgumentsError = r.agent.validArguments(r.offer, c.Tool, inv.Arguments)
+	if err := r.g.openCall(context.WithoutCancel(ctx), r.round(), inv); err != nil {
+		return err
+	}
+	r.opened = true
+	r.g.metrics.ended(r.agent.name, "opened", 0)
+	return nil
+}
+
+// recording gives a context for writes that must happen although the client, or
+// the run, is over.
+func recording(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+}
+
+// closeCall ends the invocation of a call the agent has answered itself.
+func (r *liveRun) closeCall(ctx context.Context, c *run.Call) {
+	ctx, done := recording(ctx)
+	defer done()
+	r.changeOwn(ctx, func(rd *tool.Round) error {
+		if rd.CancelCall(c.Shown, reasonUpstream, r.g.now()) == nil {
+			return errUnchanged
+		}
+		return nil
+	})
+}
+
+// changeOwn changes the run's own round and counts what ended.
+func (r *liveRun) changeOwn(ctx context.Context, change func(*tool.Round) error) (*tool.Round, error) {
+	var before *tool.Round
+	after, err := r.g.changeRound(ctx, r.state.Round, nil, func(rd *tool.Round) error {
+		before = rd.Clone()
+		return change(rd)
+	})
+	if err != nil {
+		r.g.log.Error("a round could not be changed", "run", r.state.ID, "agent", r.agent.name, "error", err)
+		return nil, err
+	}
+	r.g.countEnded(before, after)
+	return after, nil
+}
+
+// release makes the round answerable and tells what became of its calls so far.
+func (r *liveRun) release(ctx context.Context) (open []string, settled []run.Answer, err error) {
+	ctx, done := recording(ctx)
+	defer done()
+	rd, err := r.changeOwn(ctx, func(rd *tool.Round) error {
+		rd.Release(r.g.now())
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range rd.Invocations {
+		if rd.Invocations[i].State == tool.Open {
+			open = append(open, rd.Invocations[i].ShownID)
+		}
+	}
+	return open, accepted(rd), nil
+}
+
+// accepted lists the calls of a round that have a final answer, as the client is
+// shown them.
+func accepted(rd *tool.Round) (out []run.Answer) {
+	for i := range rd.Invocations {
+		inv := &rd.Invocations[i]
+		if inv.State == tool.Settled || inv.State == tool.Expired {
+			text, _ := toldText(inv)
+			out = append(out, run.Answer{Shown: inv.ShownID, Content: text})
+		}
+	}
+	return out
+}
+
+// cancelCalls ends the open calls of a run that did not reach its end.
+func (r *liveRun) cancelCalls(ctx context.Context, reason string) []run.Answer {
+	if !r.opened {
+		return nil
+	}
+	ctx, done := recording(ctx)
+	defer done()
+	rd, err := r.changeOwn(ctx, func(rd *tool.Round) error {
+		if len(rd.CancelOpen(reason, r.g.now())) == 0 {
+			return errUnchanged
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return accepted(rd)
+}
+
+// sent and delivered write down what the agent was told [INV-12].
+func (r *liveRun) sent(ctx context.Context) error { return r.mark(ctx, tool.Held, tool.Sent) }
+
+func (r *liveRun) delivered(ctx context.Context) {
+	if err := r.mark(context.WithoutCancel(ctx), tool.Sent, tool.Delivered); err != nil {
+		r.g.log.Warn("a delivery could not be recorded", "run", r.state.ID, "error", err)
+	}
+}
+
+func (r *liveRun) mark(ctx context.Context, from, to tool.Delivery) error {
+	for _, key := range r.told {
+		_, err := r.g.changeRound(ctx, key, nil, func(rd *tool.Round) error {
+			changed := false
+			for i := range rd.Invocations {
+				inv := &rd.Invocations[i]
+				if inv.State == tool.Settled && (inv.Delivery == from || to == tool.Sent && inv.Delivery == tool.Sent) {
+					changed, inv.Delivery = changed || inv.Delivery != to, to
+				}
+			}
+			if !changed {
+				return errUnchanged
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stop ends the run for its client with cause, from any goroutine.
+func (r *liveRun) stop(cause *fault.Error) { r.g.active.stop(r, cause) }
+
+// end cancels what a run left without an end, gives the thread back and counts.
+func (r *liveRun) end(ctx context.Context, outcome string) {
+	if r.machine.Outcome() == "" {
+		r.cancelCalls(ctx, reasonClientGone)
+	}
+	r.giveBack(r.keep)
+	r.g.metrics.run(r, outcome)
+	r.log("run ended", "outcome", outcome, "dropped", r.machine.Dropped(), "took", r.g.now().Sub(r.begun))
+}
+
+func (r *liveRun) log(msg string, more ...any) {
+	r.g.log.Info(msg, append([]any{"agent", r.agent.name, "run", r.state.ID, "thread", r.thread.key,
+		"frontend", r.turn.Frontend, "request_id", r.turn.RequestID}, more...)...)
+}
+
+// giveBack frees the thread. change enters what the run leaves in the record.
+func (r *liveRun) giveBack(change func(*threadRecord)) {
+	ctx, done := recording(context.Background())
+	defer done()
+	defer r.g.active.remove(r)
+	if err := r.g.give(ctx, r.thread, &r.state, change); err != nil {
+		r.g.log.Error("a thread could not be given back; it is taken over at its next run", "run", r.state.ID, "error", err)
+	}
+}
+
+// keep enters the run's round and ids into the thread.
+func (r *liveRun) keep(rec *threadRecord) {
+	ctx, done := recording(context.Background())
+	defer done()
+	rec.keepNames(r.names)
+	for i := range rec.Rounds {
+		for _, key := range r.told {
+			if rec.Rounds[i].Key == key {
+				r.refresh(ctx, &rec.Rounds[i])
+			}
+		}
+	}
+	if !r.opened {
+		return
+	}
+	ref := roundRef{Key: r.state.Round}
+	r.refresh(ctx, &ref)
+	rec.Rounds = append(rec.Rounds, ref)
+}
+
+func (r *liveRun) refresh(ctx context.Context, ref *roundRef) {
+	if rd, err := r.g.loadRound(ctx, ref.Key); err == nil {
+		*ref = refOf(rd)
+	} else {
+		ref.Open = true // look again at the next run
+	}
+}

@@ -1,0 +1,288 @@
+package gateway
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/aguigate/aguigate/adapters/frontend"
+	"github.com/aguigate/aguigate/gateway/run"
+	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/fault"
+	"github.com/aguigate/aguigate/protocol/strictjson"
+	"github.com/aguigate/aguigate/protocol/tool"
+)
+
+// ledger is what the record knows of the calls a client's list may hold.
+type ledger struct{ rounds []*tool.Round } // oldest first
+
+// call finds the invocation a client means by an id: the newest open one of that
+// name, else the newest [INV-2].
+func (l *ledger) call(shown string) (*tool.Round, *tool.Invocation) {
+	var rd *tool.Round
+	var found *tool.Invocation
+	for i := len(l.rounds) - 1; i >= 0; i-- {
+		r := l.rounds[i]
+		for j := len(r.Invocations) - 1; j >= 0; j-- {
+			inv := &r.Invocations[j]
+			if inv.ShownID != shown && inv.ID != shown {
+				continue
+			}
+			if inv.State == tool.Open {
+				return r, inv
+			}
+			if found == nil {
+				rd, found = r, inv
+			}
+		}
+	}
+	return rd, found
+}
+
+// answer is one tool message that settles, or repeats, an answer.
+type answer struct {
+	round      *tool.Round
+	call       *tool.Invocation
+	settlement *tool.Settlement
+}
+
+// plan is what a client's list means against the record. It is made before
+// anything changes.
+type plan struct {
+	answers []answer
+	missing []*tool.Invocation // open calls the list does not answer
+	newUser bool               // the list goes on without them [RUN-6]
+	unknown map[int]bool       // tool messages whose call stands nowhere [HIST-4]
+}
+
+// planTurn reads a client's list. known tells whether the thread has seen a
+// message id before. A refusal is about the trailing tool messages only: what
+// stands further back is history and comes back with every later run [HIST-4].
+func planTurn(msgs []agui.Message, led *ledger, known func(id string) bool, a *agent) (*plan, error) {
+	p := &plan{unknown: map[int]bool{}}
+	trailing := trailingTools(msgs)
+	answered := map[*tool.Invocation]*tool.Settlement{}
+	for i, m := range msgs {
+		if m.Role != agui.RoleTool {
+			continue
+		}
+		rd, inv := led.call(m.ToolCallID)
+		if inv == nil {
+			p.unknown[i] = !stands(msgs, m.ToolCallID)
+			continue
+		}
+		if inv.State != tool.Open && m.ID == run.ResultID(inv.ShownID) {
+			continue // the gateway's own words come back
+		}
+		if i < trailing && (inv.State != tool.Open || calledAgain(msgs[i+1:], m.ToolCallID)) {
+			continue
+		}
+		s := messageSettlement(a, inv, m)
+		if first := answered[inv]; first != nil {
+			if first.Digest != s.Digest {
+				return nil, fault.New(fault.ActionResultConflict, "the list answers tool call %q twice, with different results", m.ToolCallID).At(pointer(i))
+			}
+			continue
+		}
+		answered[inv] = s
+		p.answers = append(p.answers, answer{round: rd, call: inv, settlement: s})
+	}
+	for _, rd := range led.rounds {
+		for _, inv := range rd.OpenCalls() {
+			if answered[inv] == nil {
+				p.missing = append(p.missing, inv)
+				p.newUser = p.newUser || goesOn(msgs, inv.ShownID, known)
+			}
+		}
+	}
+	return p, nil
+}
+
+func pointer(i int) string { return "/messages/" + strconv.Itoa(i) }
+
+// trailingTools is the index of the first of the tool messages at the end.
+func trailingTools(msgs []agui.Message) int {
+	i := len(msgs)
+	for i > 0 && msgs[i-1].Role == agui.RoleTool {
+		i--
+	}
+	return i
+}
+
+func calledAgain(later []agui.Message, call string) bool { return stands(later, call) }
+
+// stands reports whether an assistant message of the list holds the call.
+func stands(msgs []agui.Message, call string) bool {
+	return slices.ContainsFunc(msgs, func(m agui.Message) bool { return holds(m, call) })
+}
+
+func holds(m agui.Message, call string) bool {
+	return slices.ContainsFunc(m.ToolCalls, func(c agui.ToolCall) bool { return c.ID == call })
+}
+
+// goesOn reports a user message that was written after the call: it stands after
+// the call's assistant message or, where that is missing, is new [RUN-6].
+func goesOn(msgs []agui.Message, call string, known func(string) bool) bool {
+	at := slices.IndexFunc(msgs, func(m agui.Message) bool { return holds(m, call) })
+	for _, m := range msgs[at+1:] {
+		if m.Role == agui.RoleUser && (at >= 0 || !known(m.ID)) {
+			return true
+		}
+	}
+	return false
+}
+
+// messageSettlement turns a tool message into a settlement. The sender gets no
+// status of its own for one message of a list, so what cannot be accepted is
+// settled as failed, and its value never reaches the agent [INV-5].
+func messageSettlement(a *agent, inv *tool.Invocation, m agui.Message) *tool.Settlement {
+	ans := frontend.Answer{Form: tool.FormText, Door: "agui"}
+	switch strictjson.KindOf(m.Content) {
+	case strictjson.Str:
+		text, _ := strictjson.StringOf(m.Content)
+		ans.Content = []byte(text)
+	case strictjson.Array:
+		ans.Form, ans.Content = tool.FormParts, m.Content
+	}
+	if m.HasError && m.Error != "" {
+		text := string(ans.Content)
+		if ans.Form != tool.FormText || text == "" {
+			text = m.Error
+		}
+		return tool.NewFailure(text, "tool_error", m.Error, false, a.limits)
+	}
+	s, err := a.settlement(inv, ans)
+	if err != nil {
+		f := fault.From(err)
+		return tool.NewFailure(f.Message, string(f.Code), "", false, a.limits)
+	}
+	return s
+}
+
+// upstreamCopy is the list the agent reads: every call the record knows is
+// answered right after its assistant message, in call order, with its accepted
+// result; ids are the upstream's own [HIST-3, F001, F003, UP-4].
+func upstreamCopy(msgs []agui.Message, led *ledger, unknown map[int]bool, names *run.Names) (out []agui.Message, repairs int) {
+	placed := map[int]bool{}
+	for i, m := range msgs {
+		if placed[i] {
+			continue
+		}
+		if unknown[i] {
+			repairs++
+			continue
+		}
+		out = append(out, names.ToUpstream(m))
+		for _, c := range m.ToolCalls {
+			at := answerOf(msgs, i, c.ID)
+			if at >= 0 {
+				placed[at] = true
+			}
+			res, changed, ok := resultFor(msgs, at, led, c.ID)
+			if !ok {
+				continue
+			}
+			if changed {
+				repairs++
+			}
+			out = append(out, names.ToUpstream(res))
+		}
+	}
+	return out, repairs
+}
+
+// answerOf finds the tool message that belongs to a call of message i: the next
+// one of that id, up to where the same id is called again (F015).
+func answerOf(msgs []agui.Message, i int, call string) int {
+	for j := i + 1; j < len(msgs); j++ {
+		if holds(msgs[j], call) {
+			return -1
+		}
+		if msgs[j].Role == agui.RoleTool && msgs[j].ToolCallID == call {
+			return j
+		}
+	}
+	return -1
+}
+
+// resultFor gives the tool message the agent reads for a call: the client's own
+// bytes where they say what was accepted, else the record's. ok is false where
+// nobody has an answer. changed counts what the client did not send.
+func resultFor(msgs []agui.Message, at int, led *ledger, call string) (m agui.Message, changed, ok bool) {
+	_, inv := led.call(call)
+	if inv == nil || inv.State == tool.Open {
+		if at < 0 {
+			return m, false, false
+		}
+		return msgs[at], false, true
+	}
+	id := run.ResultID(inv.ShownID)
+	if at >= 0 {
+		id = msgs[at].ID
+		if sameAnswer(msgs[at], inv) {
+			return msgs[at], false, true
+		}
+	}
+	return recordedResult(id, inv), true, true
+}
+
+// sameAnswer reports whether the client's message already says what the record
+// accepted, so that its bytes go on unchanged [INV-7].
+func sameAnswer(m agui.Message, inv *tool.Invocation) bool {
+	s := inv.Settlement
+	if s == nil {
+		return false
+	}
+	if s.Outcome != tool.OK {
+		text, _ := strictjson.StringOf(m.Content)
+		return m.HasError && s.Error != nil && text == s.Error.Model
+	}
+	switch strictjson.KindOf(m.Content) {
+	case strictjson.Str:
+		text, _ := strictjson.StringOf(m.Content)
+		return !m.HasError && (s.Form != tool.FormParts && text == s.StringWire() || tool.DigestText(text) == s.Digest)
+	case strictjson.Array:
+		return s.Form == tool.FormParts && string(m.Content) == s.Content
+	}
+	return false
+}
+
+// recordedResult writes the accepted answer, or the lack of one, as a tool
+// message. Nothing unanswered is ever told as a success [INV-8].
+func recordedResult(id string, inv *tool.Invocation) agui.Message {
+	content, failed := toldText(inv)
+	if s := inv.Settlement; s != nil && s.Outcome == tool.OK && s.Form == tool.FormParts {
+		return agui.NewToolMessage(id, inv.ShownID, []byte(s.Content), "")
+	}
+	errText := ""
+	if failed {
+		errText = content
+	}
+	return agui.NewToolMessage(id, inv.ShownID, strictjson.Quote(content), errText)
+}
+
+// Unanswered is what the model reads about a call that nobody answered.
+const Unanswered = "The client did not answer this tool call. It is not known to have run."
+
+// toldText is what the model reads about a call, on a string wire.
+func toldText(inv *tool.Invocation) (text string, failed bool) {
+	s := inv.Settlement
+	switch {
+	case s != nil && s.Outcome == tool.OK:
+		return s.StringWire(), false
+	case s != nil:
+		return s.ErrorText(), true
+	case inv.Reason == reasonRunFailed || inv.Reason == reasonClientGone:
+		return run.NotRun, true
+	}
+	return Unanswered, true
+}
+
+// Reasons of a cancelled invocation.
+const (
+	reasonUnanswered = "unanswered"         // the conversation went on without it
+	reasonRunFailed  = "run_failed"         // its run ended in an error
+	reasonClientGone = "client_gone"        // its run was cancelled by the client's leaving
+	reasonUpstream   = "answered_upstream"  // the agent gave the result itself
+	reasonShutdown   = "gateway_shutdown"   // its run was cut by a drain
+	reasonCancelled  = "cancelled_upstream" // the agent cancelled its run
+)

@@ -1,0 +1,227 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aguigate/aguigate/adapters/frontend"
+	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/protocol/fault"
+	"github.com/aguigate/aguigate/protocol/principal"
+	"github.com/aguigate/aguigate/protocol/tool"
+)
+
+// maxWait bounds a long poll, below what proxies between cut.
+const maxWait = 60 * time.Second
+
+// Invocation finds one call; wait > 0 holds until it is final.
+func (g *Gateway) Invocation(ctx context.Context, p principal.Principal, id string, wait time.Duration) (*tool.Invocation, error) {
+	return g.waitFinal(ctx, p, id, min(wait, maxWait))
+}
+
+// Invocations lists the calls of a thread, oldest first.
+func (g *Gateway) Invocations(ctx context.Context, p principal.Principal, ref frontend.ThreadRef, state tool.State) ([]*tool.Invocation, error) {
+	t, err := g.findThread(ctx, p, ref.Thread, ref.Agent)
+	if err != nil {
+		return nil, err
+	}
+	rounds, err := g.roundsOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	out := []*tool.Invocation{}
+	for _, rd := range rounds {
+		for i := range rd.Invocations {
+			if inv := &rd.Invocations[i]; state == "" || inv.State == state {
+				out = append(out, inv)
+			}
+		}
+	}
+	return out, nil
+}
+
+// roundsOf loads a thread's rounds, the active run's included.
+func (g *Gateway) roundsOf(ctx context.Context, t *thread) ([]*tool.Round, error) {
+	keys := make([]string, 0, len(t.Rounds)+1)
+	for _, ref := range t.Rounds {
+		keys = append(keys, ref.Key)
+	}
+	if t.Run != nil && !slices.Contains(keys, t.Run.Round) {
+		keys = append(keys, t.Run.Round)
+	}
+	var out []*tool.Round
+	for _, key := range keys {
+		rd, err := g.loadRound(ctx, key)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if rd, err = g.expire(ctx, rd); err != nil {
+			return nil, err
+		}
+		out = append(out, rd)
+	}
+	return out, nil
+}
+
+// Resolve settles one call [INV-3 to INV-5].
+func (g *Gateway) Resolve(ctx context.Context, p principal.Principal, id string, a frontend.Answer) (frontend.Resolved, error) {
+	rd, err := g.findRound(ctx, p, id)
+	if err != nil {
+		return frontend.Resolved{}, err
+	}
+	a.ID = id
+	done, err := g.settleRound(ctx, p, rd, []frontend.Answer{a})
+	if err != nil {
+		return frontend.Resolved{}, err
+	}
+	return done[0], nil
+}
+
+// settleRound settles some calls of one round: all or none of them.
+func (g *Gateway) settleRound(ctx context.Context, p principal.Principal, rd *tool.Round, answers []frontend.Answer) ([]frontend.Resolved, error) {
+	ag := g.byName[rd.Agent]
+	if ag == nil {
+		return nil, noInvocation()
+	}
+	made := make([]*tool.Settlement, len(answers))
+	for i, a := range answers {
+		inv := invocationOf(rd, a.ID)
+		if inv == nil {
+			return nil, noInvocation()
+		}
+		s, err := ag.settlement(inv, a)
+		if err != nil {
+			return nil, err
+		}
+		s.By, s.Door, s.At = p.Subject, a.Door, g.now()
+		made[i] = s
+	}
+	replayed := make([]bool, len(answers))
+	var before *tool.Round
+	after, err := g.changeRound(ctx, rd.Key, nil, func(fresh *tool.Round) error {
+		before = fresh.Clone()
+		changed := false
+		for i, a := range answers {
+			v, err := fresh.Settle(a.ID, a.Attempt, made[i], g.now())
+			if err != nil {
+				return err
+			}
+			replayed[i] = v.Replayed
+			changed = changed || !v.Replayed
+		}
+		if !changed {
+			return errUnchanged
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.countEnded(before, after)
+	out := make([]frontend.Resolved, len(answers))
+	for i, a := range answers {
+		out[i] = frontend.Resolved{Invocation: invocationOf(after, a.ID), Replayed: replayed[i]}
+		if p.Subject != rd.Owner || p.Has(principal.Machine) {
+			g.log.Info("invocation settled for somebody else", "invocation", a.ID, "key", p.Key, "tenant", p.Tenant)
+		}
+	}
+	return out, nil
+}
+
+// ResolveAll settles a thread's open round. Every open call is answered once and
+// nothing else is named, or nothing happens. When no call is open any more, the
+// answers are held against the newest round: an equal repeat succeeds.
+func (g *Gateway) ResolveAll(ctx context.Context, p principal.Principal, ref frontend.ThreadRef, answers []frontend.Answer) ([]frontend.Resolved, error) {
+	t, err := g.findThread(ctx, p, ref.Thread, ref.Agent)
+	if err != nil {
+		return nil, err
+	}
+	rounds, err := g.roundsOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	wanted := openRounds(rounds)
+	if len(wanted) == 0 && len(rounds) > 0 {
+		wanted = rounds[len(rounds)-1:]
+	}
+	byRound, err := assign(wanted, answers)
+	if err != nil {
+		return nil, err
+	}
+	results := map[string]frontend.Resolved{}
+	for i, rd := range wanted {
+		done, err := g.settleRound(ctx, p, rd, byRound[i])
+		if err != nil {
+			return nil, err
+		}
+		for j, d := range done {
+			results[byRound[i][j].ID] = d
+		}
+	}
+	out := make([]frontend.Resolved, 0, len(answers))
+	for _, list := range byRound {
+		for _, a := range list {
+			out = append(out, results[a.ID])
+		}
+	}
+	return out, nil
+}
+
+func openRounds(rounds []*tool.Round) (out []*tool.Round) {
+	for _, rd := range rounds {
+		if len(rd.OpenCalls()) > 0 {
+			out = append(out, rd)
+		}
+	}
+	return out
+}
+
+// assign finds each answer's call and each call's answer; what is left over on
+// either side is named [REST-2].
+func assign(rounds []*tool.Round, answers []frontend.Answer) ([][]frontend.Answer, error) {
+	out := make([][]frontend.Answer, len(rounds))
+	used := make([]bool, len(answers))
+	var missing, unknown []string
+	for i, rd := range rounds {
+		anyOpen := len(rd.OpenCalls()) > 0
+		for j := range rd.Invocations {
+			inv := &rd.Invocations[j]
+			n := slices.IndexFunc(answers, func(a frontend.Answer) bool {
+				return a.ID == inv.ID || a.ID == inv.CallID || a.ID == inv.ShownID
+			})
+			switch {
+			case n < 0 && (inv.State == tool.Open || !anyOpen && inv.State == tool.Settled):
+				missing = append(missing, inv.ID)
+			case n >= 0 && used[n]:
+				return nil, fault.New(fault.InvalidRequest, "two calls answer to the id %q: use the public id", answers[n].ID).At("results")
+			case n >= 0:
+				used[n] = true
+				a := answers[n]
+				a.ID = inv.ID
+				out[i] = append(out[i], a)
+			}
+		}
+	}
+	for n, u := range used {
+		if !u {
+			unknown = append(unknown, answers[n].ID)
+		}
+	}
+	if len(missing)+len(unknown) == 0 {
+		return out, nil
+	}
+	var says []string
+	if len(missing) > 0 {
+		says = append(says, "not answered: "+strings.Join(missing, ", "))
+	}
+	if len(unknown) > 0 {
+		says = append(says, "not waiting on this thread: "+strings.Join(unknown, ", "))
+	}
+	return nil, fault.New(fault.IncompleteResults, "the results have to answer every open call once; %s", strings.Join(says, "; ")).At("/results")
+}

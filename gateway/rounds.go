@@ -1,0 +1,238 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/protocol/fault"
+	"github.com/aguigate/aguigate/protocol/principal"
+	"github.com/aguigate/aguigate/protocol/tool"
+)
+
+// stripes keep writers of one round in this process in line, so that a crowd at
+// one call does not spend itself on lost compare-and-sets. The store decides.
+type stripes struct {
+	seed maphash.Seed
+	mu   [64]sync.Mutex
+}
+
+func (s *stripes) of(key string) *sync.Mutex {
+	return &s.mu[maphash.String(s.seed, key)%uint64(len(s.mu))]
+}
+
+// indexRecord leads from a public invocation id to its round.
+type indexRecord struct {
+	Round string `json:"round"`
+}
+
+func (g *Gateway) loadRound(ctx context.Context, key string) (*tool.Round, error) {
+	rd, _, err := g.readRound(ctx, key)
+	return rd, err
+}
+
+func (g *Gateway) readRound(ctx context.Context, key string) (*tool.Round, uint64, error) {
+	rec, err := g.store.Get(ctx, store.Rounds, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	rd := new(tool.Round)
+	if err := json.Unmarshal(rec.Value, rd); err != nil {
+		return nil, 0, fault.New(fault.StoreUnavailable, "the record of this round cannot be read").Because(err)
+	}
+	return rd, rec.Revision, nil
+}
+
+// errUnchanged says that a change found nothing to do.
+var errUnchanged = errors.New("unchanged")
+
+// changeRound applies one change by compare-and-set and wakes who waits for it.
+// change sees the newest record and may be called several times; what it returns
+// as an error is the answer, except errUnchanged. A round that is not there yet
+// is made by create, if given.
+func (g *Gateway) changeRound(ctx context.Context, key string, create func() *tool.Round, change func(*tool.Round) error) (*tool.Round, error) {
+	// A write that is cut off may or may not have happened; a caller that leaves
+	// does not make it so.
+	ctx = context.WithoutCancel(ctx)
+	mu := g.stripes.of(key)
+	mu.Lock()
+	defer mu.Unlock()
+	for {
+		rd, revision, err := g.readRound(ctx, key)
+		if errors.Is(err, store.ErrNotFound) && create != nil {
+			rd, revision, err = create(), 0, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		before := openCount(rd)
+		err = change(rd)
+		if errors.Is(err, errUnchanged) {
+			return rd, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		rd.Writer, rd.Updated = newID(), g.now()
+		value, err := json.Marshal(rd)
+		if err != nil {
+			return nil, err
+		}
+		if revision == 0 {
+			_, err = g.store.Create(ctx, store.Rounds, key, value)
+		} else {
+			_, err = g.store.Update(ctx, store.Rounds, key, value, revision)
+		}
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrExists) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		g.metrics.openCalls(rd.Agent, openCount(rd)-before)
+		g.wake(ctx, key)
+		return rd, nil
+	}
+}
+
+func openCount(rd *tool.Round) int { return len(rd.OpenCalls()) }
+
+// wake tells every replica that a round changed.
+func (g *Gateway) wake(ctx context.Context, key string) {
+	if err := g.store.Publish(ctx, "round."+key, nil); err != nil {
+		g.log.Warn("a change of a round could not be announced; waiters see it at their next look", "error", err)
+	}
+}
+
+// openCall records one call of a run [INV-1]. The index is written first: an
+// index without its call leads nowhere and harms nobody.
+func (g *Gateway) openCall(ctx context.Context, rd tool.Round, inv tool.Invocation) error {
+	index, err := json.Marshal(indexRecord{Round: rd.Key})
+	if err != nil {
+		return err
+	}
+	if _, err := g.store.Create(ctx, store.Index, inv.ID, index); err != nil {
+		return err
+	}
+	_, err = g.changeRound(ctx, rd.Key,
+		func() *tool.Round { fresh := rd; return &fresh },
+		func(r *tool.Round) error { return r.Open(inv, g.now()) })
+	if err == nil {
+		g.log.Debug("invocation opened", "invocation", inv.ID, "tool", inv.Tool, "agent", inv.Agent, "run", inv.Run, "valid", inv.Valid)
+	}
+	return err
+}
+
+// findRound gives the round of a public id, if the caller may know of it.
+func (g *Gateway) findRound(ctx context.Context, p principal.Principal, id string) (*tool.Round, error) {
+	if !tool.ValidInvocationID(id) {
+		return nil, noInvocation()
+	}
+	rec, err := g.store.Get(ctx, store.Index, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, noInvocation()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var ix indexRecord
+	if err := json.Unmarshal(rec.Value, &ix); err != nil {
+		return nil, fault.New(fault.StoreUnavailable, "the record of this invocation cannot be read").Because(err)
+	}
+	rd, err := g.loadRound(ctx, ix.Round)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, noInvocation()
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := g.byName[rd.Agent]
+	if !p.Owns(rd.Tenant, rd.Owner) || a != nil && !a.allows(p) {
+		return nil, noInvocation()
+	}
+	return g.expire(ctx, rd)
+}
+
+func noInvocation() *fault.Error {
+	return fault.New(fault.InvocationNotFound, "there is no such invocation")
+}
+
+// expire writes down deadlines that have passed, so that everybody reads the
+// same state.
+func (g *Gateway) expire(ctx context.Context, rd *tool.Round) (*tool.Round, error) {
+	now := g.now()
+	late := false
+	for _, inv := range rd.OpenCalls() {
+		late = late || !inv.Deadline.IsZero() && now.After(inv.Deadline)
+	}
+	if !late {
+		return rd, nil
+	}
+	return g.changeRound(ctx, rd.Key, nil, func(r *tool.Round) error {
+		if !r.Expire(now) {
+			return errUnchanged
+		}
+		return nil
+	})
+}
+
+func invocationOf(rd *tool.Round, id string) *tool.Invocation {
+	for i := range rd.Invocations {
+		if rd.Invocations[i].ID == id {
+			return &rd.Invocations[i]
+		}
+	}
+	return nil
+}
+
+// waitFinal holds until the call is final, the wait is over or ctx ends, and
+// gives the call as it then is.
+func (g *Gateway) waitFinal(ctx context.Context, p principal.Principal, id string, wait time.Duration) (*tool.Invocation, error) {
+	rd, err := g.findRound(ctx, p, id)
+	if err != nil {
+		return nil, err
+	}
+	inv := invocationOf(rd, id)
+	if inv == nil {
+		return nil, noInvocation()
+	}
+	if wait <= 0 || inv.State != tool.Open {
+		return inv, nil
+	}
+	woken := make(chan struct{}, 1)
+	stop, err := g.store.Subscribe("round."+rd.Key, func([]byte) {
+		select {
+		case woken <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	timeout := time.NewTimer(wait)
+	defer timeout.Stop()
+	// A wake-up can be lost with its replica, so look by yourself now and then.
+	look := time.NewTicker(5 * time.Second)
+	defer look.Stop()
+	for over := false; ; {
+		if rd, err = g.findRound(context.WithoutCancel(ctx), p, id); err != nil {
+			return nil, err
+		}
+		if inv = invocationOf(rd, id); inv.State != tool.Open || over {
+			return inv, nil
+		}
+		select {
+		case <-woken:
+		case <-look.C:
+		case <-timeout.C:
+			over = true
+		case <-ctx.Done():
+			over = true
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package run
+
+import (
+	"slices"
+
+	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/fault"
+	"github.com/aguigate/aguigate/protocol/strictjson"
+	"github.com/aguigate/aguigate/protocol/tool"
+)
+
+func quote(s string) []byte { return strictjson.Quote(s) }
+
+// book notes what a frame opens or closes, so that the end can close the rest.
+func (m *Machine) book(f agui.Frame) {
+	switch f.Type {
+	case agui.TextMessageStart:
+		m.texts = opened(m.texts, f.Text("messageId"))
+	case agui.TextMessageEnd:
+		m.texts = closed(m.texts, f.Text("messageId"))
+	case agui.ReasoningMessageStart:
+		m.thoughts = opened(m.thoughts, f.Text("messageId"))
+	case agui.ReasoningMessageEnd:
+		m.thoughts = closed(m.thoughts, f.Text("messageId"))
+	case agui.ReasoningStart:
+		m.reasoning = opened(m.reasoning, f.Text("messageId"))
+	case agui.ReasoningEnd:
+		m.reasoning = closed(m.reasoning, f.Text("messageId"))
+	case agui.StepStarted:
+		m.steps = opened(m.steps, f.Text("stepName"))
+	case agui.StepFinished:
+		m.steps = closed(m.steps, f.Text("stepName"))
+	}
+}
+
+func opened(list []string, id string) []string { return append(list, id) }
+
+func closed(list []string, id string) []string {
+	if i := slices.Index(list, id); i >= 0 {
+		return slices.Delete(list, i, i+1)
+	}
+	return list
+}
+
+// closeOpen ends texts, reasoning and steps that are open [RUN-3].
+func (m *Machine) closeOpen(out []Action) []Action {
+	for _, id := range m.texts {
+		out = append(out, Action{Frame: agui.NewTextEnd(id)})
+	}
+	for _, id := range m.thoughts {
+		out = append(out, Action{Frame: agui.NewReasoningMessageEnd(id)})
+	}
+	for _, id := range m.reasoning {
+		out = append(out, Action{Frame: agui.NewReasoningEnd(id)})
+	}
+	for i := len(m.steps) - 1; i >= 0; i-- {
+		out = append(out, Action{Frame: agui.NewStepFinished(m.steps[i])})
+	}
+	if n := len(m.texts) + len(m.thoughts) + len(m.reasoning) + len(m.steps); n > 0 {
+		m.repair("close_open")
+	}
+	m.texts, m.thoughts, m.reasoning, m.steps = nil, nil, nil, nil
+	return out
+}
+
+func (m *Machine) callStart(f agui.Frame, out []Action) []Action {
+	c, bad := m.newCall(f)
+	if bad != nil {
+		return m.fail(m.errorFrame(bad), out)
+	}
+	f = m.names(f)
+	c.Shown, c.Message = f.Text("toolCallId"), f.Text("parentMessageId")
+	return append(out, Action{Frame: f})
+}
+
+// newCall enters the call that f starts into the books.
+func (m *Machine) newCall(f agui.Frame) (*Call, *fault.Error) {
+	id, name := f.Text("toolCallId"), f.Text("toolCallName")
+	if id == "" || name == "" {
+		return nil, fault.New(fault.UpstreamProtocolError, "%s without toolCallId or toolCallName", f.Type)
+	}
+	if old := m.byID[id]; old != nil && (old.Client || !old.ended) {
+		return nil, fault.New(fault.UpstreamProtocolError, "tool call %q was started twice in one run", clip(id))
+	}
+	c := &Call{ID: id, Tool: name, Client: m.set.Client(name), chunked: f.Type == agui.ToolCallChunk}
+	if c.Client && m.clientCalls() >= MaxCalls {
+		return nil, fault.New(fault.ToolLoop, "more than %d client tool calls in one run", MaxCalls)
+	}
+	if m.byID == nil {
+		m.byID = map[string]*Call{}
+	}
+	m.byID[id] = c
+	m.calls = append(m.calls, c)
+	return c, nil
+}
+
+func (m *Machine) clientCalls() int {
+	n := 0
+	for _, c := range m.calls {
+		if c.Client {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *Machine) callArgs(f agui.Frame, out []Action) []Action {
+	if bad := m.addArguments(m.byID[f.Text("toolCallId")], f); bad != nil {
+		return m.fail(m.errorFrame(bad), out)
+	}
+	return append(out, Action{Frame: m.names(f)})
+}
+
+// addArguments keeps the arguments of client calls; others are not read.
+func (m *Machine) addArguments(c *Call, f agui.Frame) *fault.Error {
+	if c == nil || !c.Client {
+		return nil
+	}
+	delta := f.Text("delta")
+	if c.ended && delta != "" {
+		return fault.New(fault.UpstreamProtocolError, "arguments of tool call %q go on after its end", clip(c.ID))
+	}
+	if m.argBytes += len(delta); m.argBytes > m.set.ArgumentBytes {
+		return fault.New(fault.EventTooLarge, "the arguments of this run's client tool calls are over %d bytes", m.set.ArgumentBytes)
+	}
+	c.Arguments = append(c.Arguments, delta...)
+	return nil
+}
+
+func (m *Machine) callEnd(f agui.Frame, out []Action) []Action {
+	out, ok := m.endCall(m.byID[f.Text("toolCallId")], out)
+	if !ok {
+		return out
+	}
+	return append(out, Action{Frame: m.names(f)})
+}
+
+// endCall closes a call in the books; a client's is opened as an invocation.
+// ok is false when its arguments ended the run instead [INV-14].
+func (m *Machine) endCall(c *Call, out []Action) (_ []Action, ok bool) {
+	if c == nil || c.ended {
+		return out, true
+	}
+	if !c.Client {
+		c.ended = true
+		m.calls = slices.DeleteFunc(m.calls, func(o *Call) bool { return o == c })
+		return out, true
+	}
+	args, err := tool.ParseArguments(string(c.Arguments))
+	if err != nil {
+		bad := fault.New(fault.MalformedToolArgs, "the arguments of tool call %q (%s) are not one JSON value", clip(c.ID), clip(c.Tool))
+		return m.fail(m.errorFrame(bad), out), false
+	}
+	c.ended, c.Arguments = true, []byte(args)
+	return append(out, Action{Kind: Open, Call: c}), true
+}
+
+// callResult: a result that the upstream itself gives to a client's call closes
+// the invocation, since the client has seen the call answered.
+func (m *Machine) callResult(f agui.Frame, out []Action) []Action {
+	if c := m.byID[f.Text("toolCallId")]; c != nil && c.Client && !c.answered {
+		c.answered = true
+		if c.ended {
+			out = append(out, Action{Kind: Close, Call: c})
+		}
+	}
+	return append(out, Action{Frame: m.names(f)})
+}
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "…"
+	}
+	return s
+}

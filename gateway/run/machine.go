@@ -1,0 +1,268 @@
+// Package run is one run as a state machine without I/O: frames of an upstream
+// in, actions out. It has no goroutine, clock or socket, so it is tested as a
+// table and driven by whatever is fastest.
+//
+// It keeps the promises of RUN-2, RUN-3, RUN-4 and RUN-7: one RUN_STARTED first,
+// exactly one terminal event last, what is open closed before it, client calls
+// recorded before their end is shown, and every other frame handed on as the
+// bytes that came.
+package run
+
+import (
+	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/fault"
+)
+
+// Setup is what a run knows from its beginning.
+type Setup struct {
+	Thread, Run, Parent string // as the client named them
+	Modern              bool   // the client speaks AG-UI 1.0
+	RequestID           string
+	// Client tells whether a tool name was offered as a client tool in this run
+	// [MERGE-6].
+	Client func(name string) bool
+	// Names renames ids the thread has used before [INV-2].
+	Names *Names
+	// Prelude is sent right after RUN_STARTED.
+	Prelude []agui.Frame
+	// ArgumentBytes bounds the arguments of all client calls of the run; 0 is
+	// DefaultArgumentBytes.
+	ArgumentBytes int
+}
+
+// DefaultArgumentBytes keeps a round well under the store's largest record.
+const DefaultArgumentBytes = 1 << 20
+
+// MaxCalls bounds the client calls of one run.
+const MaxCalls = 256
+
+// Kind says what an action asks of the driver.
+type Kind uint8
+
+// The actions.
+const (
+	// Send hands Frame to the client.
+	Send Kind = iota
+	// Open records Call before anything later is sent [INV-1].
+	Open
+	// Close ends Call's invocation: the upstream answered it itself.
+	Close
+	// Hold asks for End soon: the upstream has finished, and may start a second
+	// run in the same response [RUN-2].
+	Hold
+	// Release makes the round's calls answerable and asks for Released.
+	Release
+	// Cancel ends the run's open calls and asks for Cancelled.
+	Cancel
+)
+
+// Action is one thing the driver does, in order.
+type Action struct {
+	Kind  Kind
+	Frame agui.Frame // Send
+	Call  *Call      // Open, Close
+}
+
+// Call is one tool call of the run.
+type Call struct {
+	ID        string // the upstream's
+	Shown     string // towards clients [INV-2]
+	Message   string // parentMessageId towards clients; "" when none
+	Tool      string
+	Arguments []byte // as written
+	Client    bool
+
+	ended    bool
+	answered bool
+	chunked  bool // assembled from chunks: the client makes its END itself
+}
+
+// Answer is what the record knows of a call of this run at its end.
+type Answer struct {
+	Shown   string
+	Content string // what the model was told, as text
+}
+
+// Machine is one run. Make it with New.
+type Machine struct {
+	set     Setup
+	started bool
+	done    bool
+	held    *agui.Frame
+	failure *agui.Frame
+
+	texts     []string // shown ids, in the order opened
+	thoughts  []string // REASONING_MESSAGE_START without END
+	reasoning []string // REASONING_START without END
+	steps     []string
+	calls     []*Call // client calls, and backend calls that are still open
+	byID      map[string]*Call
+	lanes     []lane
+	argBytes  int
+
+	dropped  int
+	repaired map[string]int
+	outcome  string
+}
+
+// New makes the machine of one run.
+func New(s Setup) *Machine {
+	if s.ArgumentBytes == 0 {
+		s.ArgumentBytes = DefaultArgumentBytes
+	}
+	if s.Names == nil {
+		s.Names = NewNames(nil, nil)
+	}
+	if s.Client == nil {
+		s.Client = func(string) bool { return false }
+	}
+	return &Machine{set: s}
+}
+
+// Done reports that the terminal event was sent.
+func (m *Machine) Done() bool { return m.done }
+
+// Held reports that the upstream has finished and the end is only held back.
+func (m *Machine) Held() bool { return m.held != nil }
+
+// Outcome is success, interrupt, cancelled or error once Done.
+func (m *Machine) Outcome() string { return m.outcome }
+
+// Dropped counts frames that came after the end, were out of place, or are
+// unknown to the client's profile.
+func (m *Machine) Dropped() int { return m.dropped }
+
+// Repairs counts what the machine added of its own, by kind.
+func (m *Machine) Repairs() map[string]int { return m.repaired }
+
+// Step takes the next frame of the upstream and appends what it asks for. The
+// frame's bytes are not kept.
+func (m *Machine) Step(f agui.Frame, out []Action) []Action {
+	switch {
+	case m.done || m.failure != nil:
+		m.dropped++
+		return out
+	case m.held != nil:
+		if f.Type == agui.RunStarted { // a second run is joined into this one
+			m.held = nil
+		} else {
+			m.dropped++
+		}
+		return out
+	}
+	if !m.started && f.Type != agui.RunStarted {
+		out = m.start(agui.NewRunStarted(m.set.Thread, m.set.Run, m.set.Parent, m.version()), out)
+	}
+	out, ended := m.closeLanes(f, out)
+	if ended {
+		return out
+	}
+	return m.take(f, out)
+}
+
+// take is Step after the frame has been found to stand in a running run.
+func (m *Machine) take(f agui.Frame, out []Action) []Action {
+	switch f.Type {
+	case agui.RunStarted:
+		if m.started {
+			m.dropped++
+			return out
+		}
+		return m.start(m.ownIDs(f), out)
+	case agui.RunFinished:
+		held := agui.Frame{Type: f.Type, Raw: append([]byte(nil), f.Raw...)}
+		m.held = &held
+		return append(out, Action{Kind: Hold})
+	case agui.RunError:
+		return m.fail(agui.Frame{Type: f.Type, Raw: append([]byte(nil), f.Raw...)}, out)
+	case agui.TextMessageStart, agui.TextMessageEnd,
+		agui.ReasoningStart, agui.ReasoningEnd,
+		agui.ReasoningMessageStart, agui.ReasoningMessageEnd,
+		agui.StepStarted, agui.StepFinished:
+		f = m.names(f)
+		m.book(f)
+		return append(out, Action{Frame: f})
+	case agui.ToolCallStart:
+		return m.callStart(f, out)
+	case agui.ToolCallArgs:
+		return m.callArgs(f, out)
+	case agui.ToolCallEnd:
+		return m.callEnd(f, out)
+	case agui.ToolCallChunk:
+		return m.callChunk(f, out)
+	case agui.ToolCallResult:
+		return m.callResult(f, out)
+	}
+	if !m.shows(f.Type) {
+		m.dropped++
+		return out
+	}
+	return append(out, Action{Frame: m.names(f)})
+}
+
+// End tells that the upstream's stream is over: cause nil is a clean end of
+// file, anything else the trouble there was [RUN-3, ERR-3].
+func (m *Machine) End(cause *fault.Error, out []Action) []Action {
+	if m.done || m.failure != nil {
+		return out
+	}
+	if m.held != nil {
+		return m.release(out)
+	}
+	if cause == nil {
+		cause = fault.New(fault.IncompleteStream, "the agent's stream ended without a terminal event")
+	}
+	if !m.started {
+		out = m.start(agui.NewRunStarted(m.set.Thread, m.set.Run, m.set.Parent, m.version()), out)
+	}
+	return m.fail(m.errorFrame(cause), out)
+}
+
+func (m *Machine) start(f agui.Frame, out []Action) []Action {
+	m.started = true
+	out = append(out, Action{Frame: f})
+	for _, p := range m.set.Prelude {
+		out = append(out, Action{Frame: p})
+	}
+	return out
+}
+
+func (m *Machine) version() string {
+	if m.set.Modern {
+		return agui.ProtocolVersion
+	}
+	return ""
+}
+
+// ownIDs puts the client's thread and run ids in place of others.
+func (m *Machine) ownIDs(f agui.Frame) agui.Frame {
+	if f.Text("threadId") != m.set.Thread {
+		f = f.With("threadId", quote(m.set.Thread))
+	}
+	if f.Text("runId") != m.set.Run {
+		f = f.With("runId", quote(m.set.Run))
+	}
+	return f
+}
+
+// shows tells whether this client's profile knows the event type [RUN-11]. The
+// five THINKING types are older than 1.0 and known to 0.0.x only; unknown ones
+// pass to 1.0 clients, who skip them.
+func (m *Machine) shows(t agui.Type) bool {
+	if t.Known() || m.set.Modern {
+		return true
+	}
+	switch t {
+	case "THINKING_START", "THINKING_END", "THINKING_TEXT_MESSAGE_START",
+		"THINKING_TEXT_MESSAGE_CONTENT", "THINKING_TEXT_MESSAGE_END":
+		return true
+	}
+	return false
+}
+
+func (m *Machine) repair(kind string) {
+	if m.repaired == nil {
+		m.repaired = map[string]int{}
+	}
+	m.repaired[kind]++
+}

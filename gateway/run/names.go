@@ -1,0 +1,278 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strconv"
+
+	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/strictjson"
+)
+
+// Rename is one upstream id that clients see under another name.
+type Rename struct {
+	Upstream string `json:"up"`
+	Shown    string `json:"shown"`
+}
+
+// Names keeps ids unique towards the clients of a thread [INV-2]: an id the
+// thread has used before is shown as "<id>-2" and so on; the first use passes
+// unchanged. It knows used ids by a 64-bit hash, since a collision only costs an
+// unneeded rename.
+type Names struct {
+	seen    map[uint64]struct{}
+	renames []Rename // of earlier runs and this one, oldest first
+	run     map[string]string
+	fresh   []uint64
+	old     int // len(renames) at the start
+}
+
+// NewNames starts a run on what the thread has used before.
+func NewNames(seen []uint64, renames []Rename) *Names {
+	n := &Names{seen: make(map[uint64]struct{}, len(seen)), renames: slices.Clone(renames), old: len(renames)}
+	for _, h := range seen {
+		n.seen[h] = struct{}{}
+	}
+	return n
+}
+
+// Hash is how an id is remembered.
+func Hash(id string) uint64 {
+	sum := sha256.Sum256([]byte(id))
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// Use marks an id as used, such as one in the client's own messages, and tells
+// whether the thread had seen it before.
+func (n *Names) Use(id string) (known bool) {
+	h := Hash(id)
+	if _, known = n.seen[h]; !known {
+		n.seen[h] = struct{}{}
+		n.fresh = append(n.fresh, h)
+	}
+	return known
+}
+
+// Fresh lists the hashes of ids first used in this run.
+func (n *Names) Fresh() []uint64 { return n.fresh }
+
+// Renames lists all renames, those of this run included.
+func (n *Names) Renames() []Rename { return n.renames }
+
+// Renamed reports whether this run added renames.
+func (n *Names) Renamed() bool { return len(n.renames) > n.old }
+
+// Start gives the name under which an id that begins in this run is shown.
+func (n *Names) Start(id string) string {
+	if id == "" {
+		return id
+	}
+	if shown, ok := n.run[id]; ok {
+		return shown
+	}
+	shown := id
+	for i := 2; n.Use(shown); i++ {
+		shown = id + "-" + strconv.Itoa(i)
+	}
+	if n.run == nil {
+		n.run = map[string]string{}
+	}
+	n.run[id] = shown
+	if shown != id {
+		n.renames = append(n.renames, Rename{Upstream: id, Shown: shown})
+	}
+	return shown
+}
+
+// Show gives the shown name of an id that is only referred to: this run's own,
+// else the newest the thread has.
+func (n *Names) Show(id string) string {
+	if shown, ok := n.run[id]; ok {
+		return shown
+	}
+	for i := len(n.renames) - 1; i >= 0; i-- {
+		if n.renames[i].Upstream == id {
+			return n.renames[i].Shown
+		}
+	}
+	return id
+}
+
+// Upstream gives the upstream's own id for a shown one.
+func (n *Names) Upstream(shown string) string {
+	for i := len(n.renames) - 1; i >= 0; i-- {
+		if n.renames[i].Shown == shown {
+			return n.renames[i].Upstream
+		}
+	}
+	return shown
+}
+
+// Quiet reports that no id of this thread was ever renamed.
+func (n *Names) Quiet() bool { return len(n.renames) == 0 }
+
+// starts and refers say which members of an event name an id that begins there,
+// and which refer to one. An activity's id is left alone: a later snapshot of
+// the same id is meant to replace it.
+func starts(t agui.Type) (string, string) {
+	switch t {
+	case agui.TextMessageStart, agui.TextMessageChunk, agui.ReasoningStart,
+		agui.ReasoningMessageStart, agui.ReasoningMessageChunk, agui.ToolCallResult:
+		return "messageId", ""
+	case agui.ToolCallStart, agui.ToolCallChunk:
+		return "toolCallId", "parentMessageId"
+	}
+	return "", ""
+}
+
+func refers(t agui.Type) (string, string) {
+	switch t {
+	case agui.TextMessageContent, agui.TextMessageEnd, agui.ReasoningMessageContent,
+		agui.ReasoningMessageEnd, agui.ReasoningEnd:
+		return "messageId", ""
+	case agui.ToolCallArgs, agui.ToolCallEnd, agui.ToolCallResult:
+		return "toolCallId", ""
+	case agui.ReasoningEncryptedValue:
+		return "entityId", ""
+	case agui.SubagentStarted:
+		return "parentToolCallId", "parentMessageId"
+	}
+	return "", ""
+}
+
+// names shows the frame's ids as this thread's clients know them. A frame whose
+// ids stand is returned as it came.
+func (m *Machine) names(f agui.Frame) agui.Frame {
+	n := m.set.Names
+	a, b := starts(f.Type)
+	f = rename(f, a, n.Start)
+	f = rename(f, b, n.Start)
+	if n.Quiet() {
+		return f
+	}
+	a, b = refers(f.Type)
+	f = rename(f, a, n.Show)
+	f = rename(f, b, n.Show)
+	if f.Type == agui.MessagesSnapshot {
+		return n.renameSnapshot(f)
+	}
+	return f
+}
+
+func rename(f agui.Frame, key string, by func(string) string) agui.Frame {
+	if key == "" {
+		return f
+	}
+	id := f.Text(key)
+	if id == "" {
+		return f
+	}
+	if shown := by(id); shown != id {
+		return f.With(key, quote(shown))
+	}
+	return f
+}
+
+func (n *Names) renameInterrupts(o *agui.Outcome) (changed bool) {
+	if n.Quiet() {
+		return false
+	}
+	for i := range o.Interrupts {
+		if id := o.Interrupts[i].ToolCallID; id != "" && n.Show(id) != id {
+			raw := agui.Frame{Raw: o.Interrupts[i].Raw}.With("toolCallId", quote(n.Show(id))).Raw
+			o.Interrupts[i].ToolCallID, o.Interrupts[i].Raw = n.Show(id), raw
+			changed = true
+		}
+	}
+	return changed
+}
+
+// renameSnapshot gives the messages of a snapshot their shown ids: the first
+// message of an id keeps it, the k-th is the k-th name the id was given.
+func (n *Names) renameSnapshot(f agui.Frame) agui.Frame {
+	msgs, err := agui.ReadMessages(f.Field("messages"))
+	if err != nil {
+		return f // malformed: the client judges it
+	}
+	count := map[string]int{}
+	name := func(id string) string {
+		count[id]++
+		return n.nth(id, count[id])
+	}
+	current := map[string]string{}
+	out := []byte{'['}
+	for i, msg := range msgs {
+		if shown := name("m" + msg.ID)[1:]; shown != msg.ID {
+			msg = msg.With("id", quote(shown))
+		}
+		for _, c := range msg.ToolCalls {
+			current[c.ID] = name("c" + c.ID)[1:]
+		}
+		msg = showCalls(msg, current)
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, msg.Raw...)
+	}
+	return f.With("messages", append(out, ']'))
+}
+
+// nth gives the k-th shown name of an id; the id carries one letter in front, so
+// that messages and calls of the same id count apart.
+func (n *Names) nth(tagged string, k int) string {
+	id, seen := tagged[1:], 1
+	if k == 1 {
+		return tagged
+	}
+	for _, r := range n.renames {
+		if r.Upstream == id {
+			if seen++; seen == k {
+				return tagged[:1] + r.Shown
+			}
+		}
+	}
+	return tagged
+}
+
+func showCalls(msg agui.Message, shown map[string]string) agui.Message {
+	if to := shown[msg.ToolCallID]; to != "" && to != msg.ToolCallID {
+		msg = msg.With("toolCallId", quote(to))
+	}
+	changed := false
+	calls := []byte{'['}
+	for i, c := range msg.ToolCalls {
+		raw := c.Raw
+		if to := shown[c.ID]; to != "" && to != c.ID {
+			raw, changed = setID(raw, to), true
+		}
+		if i > 0 {
+			calls = append(calls, ',')
+		}
+		calls = append(calls, raw...)
+	}
+	if changed {
+		msg = msg.With("toolCalls", append(calls, ']'))
+	}
+	return msg
+}
+
+// setID replaces the id member of a checked object.
+func setID(raw []byte, id string) []byte {
+	return agui.Frame{Raw: raw}.With("id", strictjson.Quote(id)).Raw
+}
+
+// ToUpstream maps a client's message back to the ids the upstream gave [INV-2].
+func (n *Names) ToUpstream(msg agui.Message) agui.Message {
+	if n.Quiet() {
+		return msg
+	}
+	back := map[string]string{}
+	for _, r := range n.renames {
+		back[r.Shown] = r.Upstream
+	}
+	if up := back[msg.ID]; up != "" {
+		msg = msg.With("id", quote(up))
+	}
+	return showCalls(msg, back)
+}

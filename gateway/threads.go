@@ -1,0 +1,294 @@
+package gateway
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/aguigate/aguigate/gateway/run"
+	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/protocol/fault"
+	"github.com/aguigate/aguigate/protocol/principal"
+	"github.com/aguigate/aguigate/protocol/tool"
+)
+
+// Bounds of a thread's record; past them the oldest entries go.
+const (
+	keptRounds = 64   // closed rounds a thread can still look up
+	keptIDs    = 4096 // ids remembered as used [INV-2]
+	lease      = 30 * time.Second
+)
+
+// threadRecord is one thread in the store: who owns it, what runs on it, where
+// its rounds are, which ids it has used. It changes by compare-and-set only.
+type threadRecord struct {
+	Tenant  string       `json:"tenant"`
+	Owner   string       `json:"owner"`
+	Agent   string       `json:"agent"`
+	ID      string       `json:"id"`
+	Created time.Time    `json:"created"`
+	Active  time.Time    `json:"active"`
+	Run     *activeRun   `json:"run,omitempty"`
+	Rounds  []roundRef   `json:"rounds,omitempty"` // oldest first
+	Seen    string       `json:"seen,omitempty"`   // used ids, eight bytes each
+	Renames []run.Rename `json:"renames,omitempty"`
+	Writer  string       `json:"writer"` // of this version; tells own writes from others'
+}
+
+// activeRun is the run that has taken the thread.
+type activeRun struct {
+	ID      string    `json:"id"`
+	Round   string    `json:"round"`  // key of the round it would open
+	Holder  string    `json:"holder"` // the gateway process that moves it
+	Started time.Time `json:"started"`
+	Lease   time.Time `json:"lease"`
+}
+
+// roundRef leads from a thread to one of its rounds.
+type roundRef struct {
+	Key   string   `json:"key"`
+	Run   string   `json:"run"`
+	Calls []string `json:"calls"` // ids as shown to clients
+	Open  bool     `json:"open"`  // some call still waits, or its answer was not delivered
+}
+
+// thread is a loaded record. revision 0 means it is not in the store yet.
+type thread struct {
+	key      string
+	revision uint64
+	threadRecord
+}
+
+// threadKey is where a thread lives. With scope subject every principal has its
+// own name space (threads.scope).
+func (g *Gateway) threadKey(p principal.Principal, agent, id string) string {
+	if g.conf.Threads.Scope == "subject" {
+		return store.Key(p.Tenant, "subject", p.Subject, agent, id)
+	}
+	return store.Key(p.Tenant, "tenant", agent, id)
+}
+
+// loadThread gives the thread if the caller may see it. One that does not exist
+// comes back with revision 0 and the caller as its owner to be. Somebody else's
+// is thread_not_found [OWN-1].
+func (g *Gateway) loadThread(ctx context.Context, p principal.Principal, agent, id string) (*thread, error) {
+	t := &thread{key: g.threadKey(p, agent, id)}
+	rec, err := g.store.Get(ctx, store.Threads, t.key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		now := g.now()
+		t.threadRecord = threadRecord{Tenant: p.Tenant, Owner: p.Subject, Agent: agent, ID: id, Created: now, Active: now}
+		return t, nil
+	case err != nil:
+		return nil, err
+	}
+	if err := json.Unmarshal(rec.Value, &t.threadRecord); err != nil {
+		return nil, fault.New(fault.StoreUnavailable, "the record of this thread cannot be read").Because(err)
+	}
+	t.revision = rec.Revision
+	if !p.Owns(t.Tenant, t.Owner) {
+		return nil, noThread()
+	}
+	return t, nil
+}
+
+func noThread() *fault.Error { return fault.New(fault.ThreadNotFound, "there is no such thread") }
+
+// busy reports a run that still holds the thread. A holder that cannot be alive
+// any more does not count: with an embedded store every other process is gone,
+// with a shared one its lease runs out.
+func (g *Gateway) busy(r *activeRun) bool {
+	if r == nil {
+		return false
+	}
+	if r.Holder == g.instance {
+		return g.active.has(r.Round)
+	}
+	return !g.store.Exclusive() && g.now().Before(r.Lease)
+}
+
+// take makes r the thread's active run, or says thread_busy.
+func (g *Gateway) take(ctx context.Context, p principal.Principal, t *thread, r activeRun) error {
+	for {
+		if g.busy(t.Run) {
+			return g.busyFault(t)
+		}
+		next := t.threadRecord
+		next.Rounds = g.adopt(ctx, next.Run, slices.Clone(next.Rounds))
+		next.Run, next.Active, next.Writer = &r, g.now(), newID()
+		err := g.writeThread(ctx, t, next)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrExists) {
+			return err
+		}
+		fresh, err := g.loadThread(ctx, p, t.Agent, t.ID)
+		if err != nil {
+			return err
+		}
+		*t = *fresh
+	}
+}
+
+func (g *Gateway) busyFault(t *thread) *fault.Error {
+	return fault.New(fault.ThreadBusy, "another run is active on this thread: wait for its end, or cancel it")
+}
+
+// adopt keeps the round of a run whose process died: its calls stay answerable.
+func (g *Gateway) adopt(ctx context.Context, dead *activeRun, refs []roundRef) []roundRef {
+	if dead == nil || slices.ContainsFunc(refs, func(r roundRef) bool { return r.Key == dead.Round }) {
+		return refs
+	}
+	rd, err := g.loadRound(ctx, dead.Round)
+	if err != nil {
+		return refs // it opened no call
+	}
+	return append(refs, refOf(rd))
+}
+
+func refOf(rd *tool.Round) roundRef {
+	ref := roundRef{Key: rd.Key, Run: rd.Run}
+	for i := range rd.Invocations {
+		ref.Calls = append(ref.Calls, rd.Invocations[i].ShownID)
+		ref.Open = ref.Open || pendingOf(&rd.Invocations[i])
+	}
+	return ref
+}
+
+// pendingOf reports a call that the next run must look at: it waits, or its
+// answer has not reached the agent.
+func pendingOf(inv *tool.Invocation) bool {
+	return inv.State == tool.Open || inv.State == tool.Settled && inv.Delivery != tool.Delivered
+}
+
+// give ends the active run on the thread: its round is entered, ids are kept.
+// It is tried again until the store takes it or ctx ends, since a thread that is
+// not given back stays busy.
+func (g *Gateway) give(ctx context.Context, t *thread, r *activeRun, change func(*threadRecord)) error {
+	for {
+		next := t.threadRecord
+		next.Rounds = slices.Clone(next.Rounds)
+		next.Run, next.Active, next.Writer = nil, g.now(), newID()
+		if change != nil {
+			change(&next)
+		}
+		next.Rounds = trimRounds(next.Rounds)
+		err := g.writeThread(ctx, t, next)
+		if err == nil || !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		rec, err := g.store.Get(ctx, store.Threads, t.key)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(rec.Value, &t.threadRecord); err != nil {
+			return err
+		}
+		t.revision = rec.Revision
+		if t.Run == nil || t.Run.Round != r.Round {
+			return nil // somebody else has taken over
+		}
+	}
+}
+
+// writeThread stores next over t and makes t it.
+func (g *Gateway) writeThread(ctx context.Context, t *thread, next threadRecord) error {
+	ctx = context.WithoutCancel(ctx) // what is written is known to be written
+	value, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	var revision uint64
+	if t.revision == 0 {
+		revision, err = g.store.Create(ctx, store.Threads, t.key, value)
+	} else {
+		revision, err = g.store.Update(ctx, store.Threads, t.key, value, t.revision)
+	}
+	if err != nil {
+		return err
+	}
+	t.threadRecord, t.revision = next, revision
+	return nil
+}
+
+func trimRounds(refs []roundRef) []roundRef {
+	for i := 0; len(refs) > keptRounds && i < len(refs); {
+		if refs[i].Open {
+			i++
+			continue
+		}
+		refs = slices.Delete(refs, i, i+1)
+	}
+	return refs
+}
+
+// names starts the id book of a run.
+func (t *thread) names() *run.Names {
+	raw, _ := base64.RawStdEncoding.DecodeString(t.Seen)
+	seen := make([]uint64, 0, len(raw)/8)
+	for ; len(raw) >= 8; raw = raw[8:] {
+		seen = append(seen, binary.BigEndian.Uint64(raw))
+	}
+	return run.NewNames(seen, t.Renames)
+}
+
+// keepNames adds a run's ids to the record.
+func (rec *threadRecord) keepNames(n *run.Names) {
+	raw, _ := base64.RawStdEncoding.DecodeString(rec.Seen)
+	for _, h := range n.Fresh() {
+		raw = binary.BigEndian.AppendUint64(raw, h)
+	}
+	if over := len(raw) - 8*keptIDs; over > 0 {
+		raw = raw[over:]
+	}
+	rec.Seen = base64.RawStdEncoding.EncodeToString(raw)
+	if n.Renamed() {
+		rec.Renames = n.Renames()
+		if over := len(rec.Renames) - keptIDs; over > 0 {
+			rec.Renames = rec.Renames[over:]
+		}
+	}
+}
+
+// findThread resolves a thread a caller named without, or with, its agent. With
+// several agents using the id the caller has to say which (contract §6).
+func (g *Gateway) findThread(ctx context.Context, p principal.Principal, id, agent string) (*thread, error) {
+	if err := checkThreadID(id); err != nil {
+		return nil, err
+	}
+	var found []*thread
+	for _, a := range g.agents {
+		if agent != "" && a.name != agent || !a.allows(p) {
+			continue
+		}
+		t, err := g.loadThread(ctx, p, a.name, id)
+		if fault.CodeOf(err) == fault.ThreadNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t.revision != 0 {
+			found = append(found, t)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, noThread()
+	case 1:
+		return found[0], nil
+	}
+	names := ""
+	for i, t := range found {
+		if i > 0 {
+			names += ", "
+		}
+		names += t.Agent
+	}
+	return nil, fault.New(fault.InvalidRequest, "several agents use this thread id; add ?agent= with one of: %s", names).At("agent")
+}

@@ -1,0 +1,238 @@
+package tool
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/aguigate/aguigate/protocol/fault"
+	"github.com/aguigate/aguigate/protocol/strictjson"
+)
+
+// AllowRule lets advertised tools in [SEC-6].
+type AllowRule struct {
+	Name           string // a name, or a pattern with *
+	SchemaSHA256   string // hex digest of the schema's canonical JSON; "" is any
+	TextConfigured bool   // description and schema are the configured ones
+}
+
+// Policy says what clients may add.
+type Policy struct {
+	Allow          []AllowRule
+	Deny           []string // names and patterns; it wins over Allow
+	OnDenied       string   // reject | ignore
+	OnUpstreamName string   // reject | ignore
+}
+
+// MergeInput is everything an offer depends on [MERGE-1].
+type MergeInput struct {
+	Configured []Tool
+	Advertised []Tool
+	Executors  []string // names that live executors of the thread advertised
+	Policy     Policy
+	Limits     Limits
+	NoClient   bool // a call without a client is offered none [UP-1]
+}
+
+// Offer is what one run offers its upstream.
+type Offer struct {
+	Tools         []Tool             // configured ones first, each list in its own order
+	Ignored       []string           // advertised names that were left out
+	ConfigIgnored []string           // those of them that the configuration gives to the upstream
+	Owners        map[string]Handler // of every name offered or known [MERGE-6]
+}
+
+// Owner says who runs a tool of this run. A name that was not sent as a client
+// tool is the upstream's [MERGE-6].
+func (o *Offer) Owner(name string) Handler {
+	if o.Owners[name] == Client {
+		return Client
+	}
+	return Upstream
+}
+
+// Merge makes the offer of a run: a pure function of its input, the same order
+// each time. It refuses with invalid_tool, tool_reserved or tool_conflict, always
+// naming a tool the client itself has sent.
+func Merge(in MergeInput) (*Offer, error) {
+	advertised, err := checked(in.Advertised, in.Limits)
+	if err != nil {
+		return nil, err
+	}
+	m := merger{in: in, offer: &Offer{Owners: map[string]Handler{}}, configured: map[string]*Tool{}}
+	for i := range in.Configured {
+		t := &in.Configured[i]
+		m.configured[t.Name] = t
+		m.offer.Owners[t.Name] = Upstream // until it is offered
+	}
+	allowed, err := m.admit(advertised)
+	if err != nil {
+		return nil, err
+	}
+	if in.NoClient {
+		return m.offer, nil
+	}
+	m.offerConfigured(allowed)
+	for _, t := range allowed {
+		if m.configured[t.Name] == nil {
+			m.add(t)
+		}
+	}
+	if n := in.Limits.Tools; n > 0 && len(m.offer.Tools) > n {
+		return nil, fault.New(fault.InvalidTool, "this run would have %d tools, at most %d are allowed", len(m.offer.Tools), n)
+	}
+	return m.offer, nil
+}
+
+// checked holds each advertised tool to the limits and collapses equal ones; two
+// different tools of one name are tool_conflict [MERGE-4].
+func checked(list []Tool, lim Limits) ([]Tool, error) {
+	if lim.Tools > 0 && len(list) > lim.Tools {
+		return nil, fault.New(fault.InvalidTool, "%d tools were sent, at most %d are allowed", len(list), lim.Tools).At("/tools")
+	}
+	var out []Tool
+	at := map[string]int{}
+	for _, t := range list {
+		t, err := CheckTool(t, lim)
+		if err != nil {
+			return nil, err
+		}
+		t.Handler = Client
+		if i, dup := at[t.Name]; dup {
+			if !same(out[i], t) {
+				return nil, fault.New(fault.ToolConflict, "two different tools are called %s", t.Name).At(t.Name)
+			}
+			continue
+		}
+		at[t.Name] = len(out)
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// same compares two definitions: text by its bytes, JSON by its value.
+func same(a, b Tool) bool {
+	return a.Description == b.Description && sameJSON(a.Parameters, b.Parameters) && sameJSON(a.Metadata, b.Metadata)
+}
+
+func sameJSON(a, b []byte) bool {
+	ca, errA := strictjson.Canonical(nil, a)
+	cb, errB := strictjson.Canonical(nil, b)
+	if errA != nil || errB != nil {
+		return bytes.Equal(a, b)
+	}
+	return bytes.Equal(ca, cb)
+}
+
+type merger struct {
+	in         MergeInput
+	offer      *Offer
+	configured map[string]*Tool
+}
+
+// admit sorts out names that belong to the upstream and names that are not
+// allowed.
+func (m *merger) admit(advertised []Tool) ([]Tool, error) {
+	var out []Tool
+	for _, t := range advertised {
+		conf := m.configured[t.Name]
+		if conf != nil && conf.Handler == Upstream {
+			if m.in.Policy.OnUpstreamName == "reject" {
+				return nil, fault.New(fault.ToolConflict, "the name %s cannot be used by a client's tool here", t.Name).At(t.Name)
+			}
+			m.offer.Ignored = append(m.offer.Ignored, t.Name)
+			m.offer.ConfigIgnored = append(m.offer.ConfigIgnored, t.Name)
+			continue
+		}
+		rule, ok := m.in.Policy.admits(t, conf != nil)
+		if !ok {
+			if m.in.Policy.OnDenied != "ignore" {
+				return nil, fault.New(fault.ToolReserved, "the tool %s may not be offered here", t.Name).At(t.Name)
+			}
+			m.offer.Ignored = append(m.offer.Ignored, t.Name)
+			continue
+		}
+		if rule.TextConfigured && conf != nil {
+			t.Description, t.Parameters, t.Metadata = conf.Description, conf.Parameters, nil
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// admits finds the rule that lets a tool in. A configured client tool needs none:
+// its own configuration is the permission, its text is the configured one.
+func (p Policy) admits(t Tool, configured bool) (AllowRule, bool) {
+	if configured {
+		return AllowRule{}, true
+	}
+	if slices.ContainsFunc(p.Deny, func(pattern string) bool { return matches(pattern, t.Name) }) {
+		return AllowRule{}, false
+	}
+	for _, rule := range p.Allow {
+		if !matches(rule.Name, t.Name) || rule.TextConfigured && !configured {
+			continue
+		}
+		if rule.SchemaSHA256 == "" || strings.EqualFold(rule.SchemaSHA256, SchemaDigest(t.Parameters)) {
+			return rule, true
+		}
+	}
+	return AllowRule{}, false
+}
+
+// SchemaDigest is the SHA-256 of a schema's canonical JSON in hex; no schema has
+// the digest of null.
+func SchemaDigest(schema []byte) string {
+	if schema == nil {
+		schema = []byte("null")
+	}
+	b, err := strictjson.Canonical(nil, schema)
+	if err != nil {
+		b = schema
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// matches compares a name with a pattern in which * stands for any characters.
+func matches(pattern, name string) bool {
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		return pattern == name
+	}
+	ok, err := path.Match(strings.NewReplacer("?", `\?`, "[", `\[`, `\`, `\\`).Replace(pattern), name)
+	return ok && err == nil
+}
+
+// offerConfigured offers the configured client tools that are available, with the
+// configured text before an advertised one [MERGE-3, MERGE-5].
+func (m *merger) offerConfigured(advertised []Tool) {
+	for i := range m.in.Configured {
+		t := m.in.Configured[i]
+		if t.Handler != Client {
+			continue
+		}
+		n := slices.IndexFunc(advertised, func(a Tool) bool { return a.Name == t.Name })
+		if t.Availability != Always && n < 0 && !slices.Contains(m.in.Executors, t.Name) {
+			continue
+		}
+		if n >= 0 {
+			a := advertised[n]
+			if t.Description == "" {
+				t.Description = a.Description
+			}
+			if t.Parameters == nil || t.SchemaFrom == "client" && a.Parameters != nil {
+				t.Parameters = a.Parameters
+			}
+			t.Metadata = a.Metadata
+		}
+		m.add(t)
+	}
+}
+
+func (m *merger) add(t Tool) {
+	m.offer.Tools = append(m.offer.Tools, t)
+	m.offer.Owners[t.Name] = Client
+}

@@ -1,0 +1,180 @@
+package tool
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/aguigate/aguigate/protocol/fault"
+)
+
+// Round is the calls one run left open: one record in the store, changed by
+// compare-and-set, so that several calls change together or not at all. Its
+// methods change the value in hand; an error has changed nothing.
+type Round struct {
+	Key         string       `json:"key"` // in the store
+	ID          string       `json:"id"`
+	Tenant      string       `json:"tenant"`
+	Owner       string       `json:"owner"`
+	Agent       string       `json:"agent"`
+	Thread      string       `json:"thread"`
+	Run         string       `json:"run"`
+	Released    bool         `json:"released"`
+	Invocations []Invocation `json:"invocations"`
+	Created     time.Time    `json:"created"`
+	Updated     time.Time    `json:"updated"`
+	Writer      string       `json:"writer"` // of this version; tells own writes from others'
+}
+
+// Verdict says what a settlement did.
+type Verdict struct {
+	Invocation *Invocation
+	Replayed   bool // the same answer was accepted before
+	Retried    bool // a retryable failure opened the next attempt
+	Complete   bool // no call of the round waits any more
+}
+
+// Clone copies a round so that a change of one is not seen in the other.
+func (r *Round) Clone() *Round {
+	c := *r
+	c.Invocations = append([]Invocation(nil), r.Invocations...)
+	return &c
+}
+
+// Open adds a call [INV-1].
+func (r *Round) Open(inv Invocation, now time.Time) error {
+	for i := range r.Invocations {
+		if r.Invocations[i].ID == inv.ID || r.Invocations[i].CallID == inv.CallID {
+			return fault.New(fault.UpstreamProtocolError, "tool call %q was made twice in one run", inv.CallID)
+		}
+	}
+	inv.State, inv.Created, inv.Released = Open, now, r.Released
+	if inv.Attempt == 0 {
+		inv.Attempt = 1
+	}
+	if inv.Delivery == "" {
+		inv.Delivery = Held
+	}
+	r.Invocations = append(r.Invocations, inv)
+	return nil
+}
+
+// Release makes the open calls of the round answerable by whoever runs them.
+func (r *Round) Release(now time.Time) {
+	r.Released = true
+	for i := range r.Invocations {
+		if inv := &r.Invocations[i]; inv.State == Open && !inv.Released {
+			inv.Released, inv.ReleasedAt = true, now
+		}
+	}
+}
+
+// Find gives the call a client means by its public, shown or upstream id: an open
+// one before a final one, the newest before an older [INV-2]; nil if there is
+// none.
+func (r *Round) Find(ref string) *Invocation {
+	var found *Invocation
+	for i := len(r.Invocations) - 1; i >= 0; i-- {
+		inv := &r.Invocations[i]
+		if ref == "" || inv.ID != ref && inv.ShownID != ref && inv.CallID != ref {
+			continue
+		}
+		if inv.State == Open {
+			return inv
+		}
+		if found == nil {
+			found = inv
+		}
+	}
+	return found
+}
+
+// Settle answers a call. The first answer wins; the same again is replayed,
+// another is action_result_conflict with the accepted one in it [INV-3]. attempt
+// 0 was not sent; another than the current one is stale_attempt [INV-4]. A call
+// that was cancelled, or whose deadline has passed, is invocation_closed.
+func (r *Round) Settle(ref string, attempt int, s *Settlement, now time.Time) (Verdict, error) {
+	inv := r.Find(ref)
+	if inv == nil {
+		return Verdict{}, fault.New(fault.InvocationNotFound, "there is no such invocation")
+	}
+	if inv.State == Open && inv.late(now) {
+		return Verdict{}, closed(inv, "its deadline has passed")
+	}
+	if attempt != 0 && attempt != inv.Attempt {
+		return Verdict{}, fault.New(fault.StaleAttempt, "the current attempt is %d, not %d", inv.Attempt, attempt).At("/attempt")
+	}
+	switch inv.State {
+	case Settled:
+		if inv.Settlement.Digest == s.Digest {
+			return Verdict{Invocation: inv, Replayed: true, Complete: r.Done()}, nil
+		}
+		return Verdict{}, fault.New(fault.ActionResultConflict, "this call was already answered, differently").
+			With("accepted", inv.Settlement.AppendAccepted(nil))
+	case Cancelled:
+		return Verdict{}, closed(inv, "it was cancelled")
+	case Expired:
+		return Verdict{}, closed(inv, "its deadline has passed")
+	}
+	if s.Outcome == Failed && s.Error != nil && s.Error.Retryable && inv.Attempt < inv.Attempts {
+		inv.Attempt++
+		inv.Failures++
+		return Verdict{Invocation: inv, Retried: true}, nil
+	}
+	kept := *s
+	inv.State, inv.Outcome, inv.Settlement, inv.Ended, inv.Delivery = Settled, s.Outcome, &kept, now, Held
+	return Verdict{Invocation: inv, Complete: r.Done()}, nil
+}
+
+func closed(inv *Invocation, why string) *fault.Error {
+	return fault.New(fault.InvocationClosed, "this call takes no answer any more: %s", why).At(inv.ID)
+}
+
+func (inv *Invocation) late(now time.Time) bool {
+	return !inv.Deadline.IsZero() && now.After(inv.Deadline)
+}
+
+// CancelOpen cancels every open call and gives them.
+func (r *Round) CancelOpen(reason string, now time.Time) []*Invocation {
+	open := r.OpenCalls()
+	for _, inv := range open {
+		inv.State, inv.Reason, inv.Ended = Cancelled, reason, now
+	}
+	return open
+}
+
+// CancelCall cancels one open call; nil if it is not there or not open.
+func (r *Round) CancelCall(ref, reason string, now time.Time) *Invocation {
+	inv := r.Find(ref)
+	if inv == nil || inv.State != Open {
+		return nil
+	}
+	inv.State, inv.Reason, inv.Ended = Cancelled, reason, now
+	return inv
+}
+
+// Expire ends the open calls whose deadline has passed and tells whether there
+// were any.
+func (r *Round) Expire(now time.Time) bool {
+	any := false
+	for _, inv := range r.OpenCalls() {
+		if inv.late(now) {
+			inv.State, inv.Reason, inv.Ended, any = Expired, "deadline", inv.Deadline, true
+		}
+	}
+	return any
+}
+
+// OpenCalls gives the calls that wait, in call order.
+func (r *Round) OpenCalls() (out []*Invocation) {
+	for i := range r.Invocations {
+		if r.Invocations[i].State == Open {
+			out = append(out, &r.Invocations[i])
+		}
+	}
+	return out
+}
+
+// Done reports that no call waits.
+func (r *Round) Done() bool { return len(r.OpenCalls()) == 0 }
+
+func appendInt(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) }
