@@ -24,6 +24,7 @@ type Stream struct {
 	run     func(ctx context.Context, w *Stream) error
 	timeout time.Duration
 
+	begun   bool // run was called
 	mu      sync.Mutex
 	out     io.Writer // nil before and after
 	err     error     // of the first failed write
@@ -41,7 +42,9 @@ type Stream struct {
 // noticed within microseconds even if nothing is written, or with the cause given
 // to CloseStreams; run then writes its last frame, if it has one, and returns.
 // When run returns nil the stream ends well; an error or a panic cuts it, so that
-// the client sees it is not whole. HEAD gets the headers and run is not called.
+// the client sees it is not whole. run is called exactly once, so that it can give
+// back what the handler took: if the headers could not be sent its context has
+// ended already and every Write fails. Only HEAD gets the headers without it.
 //
 // HTTP/1.0 has no chunks: 400 invalid_request.
 func (r *Request) Stream(contentType string, run func(ctx context.Context, w *Stream) error) error {
@@ -168,6 +171,7 @@ func (w *Stream) end() {
 
 // serve is the life of a stream. Its error, if any, cuts the connection.
 func (w *Stream) serve(out io.Writer) (err error) {
+	w.begun = true
 	ctx := w.r.hold.open(w.r)
 	boundSendBuffer(w.r.ctx.Conn())
 	w.open(out)
@@ -181,6 +185,19 @@ func (w *Stream) serve(out io.Writer) (err error) {
 		}
 	}()
 	return w.run(ctx, w)
+}
+
+// abandon is run for a stream that never began.
+func (w *Stream) abandon() {
+	w.begun = true
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(ErrClientGone)
+	defer func() {
+		if p := recover(); p != nil {
+			_ = w.r.s.panicked(w.r, p)
+		}
+	}()
+	_ = w.run(ctx, w)
 }
 
 func boundSendBuffer(c net.Conn) {
@@ -213,6 +230,9 @@ func (b streamBody) WriteTo(out io.Writer) (int64, error) {
 }
 
 func (b streamBody) Close() error {
+	if !b.w.begun && b.w.r.method != fasthttp.MethodHead {
+		b.w.abandon()
+	}
 	b.w.r.hold.close()
 	if b.w.r.stream == b.w { // not one that was dropped for a refusal
 		b.w.r.s.logRequest(b.w.r, fasthttp.StatusOK, b.w.sent)

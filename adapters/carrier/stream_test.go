@@ -13,10 +13,13 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/aguigate/aguigate/protocol/fault"
 )
 
 const get = "GET /s HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -307,10 +310,15 @@ func TestStreamFails(t *testing.T) {
 	}
 }
 
-// A handler that fails after Stream answers with its fault; run never runs.
+// A handler that fails after Stream answers with its fault; run only gives back.
 func TestErrorAfterStream(t *testing.T) {
 	s := serve(t, Options{}, Route{Method: "GET", Path: "/s", Handle: func(r *Request) error {
-		_ = r.Stream("text/event-stream", func(context.Context, *Stream) error { t.Error("ran"); return nil })
+		_ = r.Stream("text/event-stream", func(ctx context.Context, _ *Stream) error {
+			if ctx.Err() == nil {
+				t.Error("ran with a live context")
+			}
+			return nil
+		})
 		return errors.New("changed my mind")
 	}})
 	resp, body := s.dial().send(get).answer()
@@ -409,4 +417,40 @@ func selfSigned(t *testing.T) tls.Certificate {
 		t.Fatal(err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// What a handler has taken for a stream is given back when the stream never
+// begins: here the handler fails after Stream.
+func TestStreamThatNeverBegins(t *testing.T) {
+	ran := make(chan error, 2)
+	s := serve(t, Options{}, Route{Method: "GET", Path: "/", Handle: func(r *Request) error {
+		err := r.Stream("text/event-stream", func(ctx context.Context, w *Stream) error {
+			_, err := w.Write([]byte("data: x\n\n"))
+			ran <- errors.Join(context.Cause(ctx), err)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return fault.New(fault.Overloaded, "no")
+	}})
+	res, err := http.Get("http://" + s.addr + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != 503 {
+		t.Errorf("status %d, want 503", res.StatusCode)
+	}
+	select {
+	case err := <-ran:
+		if !errors.Is(err, ErrClientGone) || !errors.Is(err, errStreamEnded) {
+			t.Errorf("run saw %v", err)
+		}
+	case <-time.After(2 * time.Second):
+		t.Fatal("run was not called")
+	}
+	if len(ran) != 0 {
+		t.Error("run was called twice")
+	}
 }
