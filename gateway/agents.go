@@ -36,7 +36,7 @@ type agent struct {
 func newAgent(c config.Agent, limits tool.Limits, up upstream.Upstream) (*agent, error) {
 	a := &agent{
 		name: c.Name, conf: c, up: up, limits: limits,
-		tools: toolsOf(c), policy: policyOf(c),
+		tools: c.ToolList(), policy: c.Policy(),
 		byTool: map[string]tool.Tool{}, outputs: map[string]*tool.Schema{},
 	}
 	a.schemas, _ = lru.New[[32]byte, *tool.Schema](compiledSchemas) // fails for a size below one only
@@ -52,26 +52,6 @@ func newAgent(c config.Agent, limits tool.Limits, up upstream.Upstream) (*agent,
 		a.outputs[t.Name] = s
 	}
 	return a, nil
-}
-
-func toolsOf(c config.Agent) []tool.Tool {
-	var out []tool.Tool
-	for _, t := range c.Tools {
-		out = append(out, tool.Tool{
-			Name: t.Name, Description: t.Description, Parameters: t.Parameters, Output: t.Output,
-			Handler: tool.Handler(t.Handler), Availability: tool.Availability(t.Availability), SchemaFrom: t.Schema,
-			Attempts: t.Attempts, Timeout: t.Timeout, Unanswered: t.Unanswered, Idempotent: t.Idempotent,
-		})
-	}
-	return out
-}
-
-func policyOf(c config.Agent) tool.Policy {
-	p := tool.Policy{Deny: c.ClientTools.Deny, OnDenied: c.ClientTools.OnDenied, OnUpstreamName: c.ClientTools.OnUpstreamName}
-	for _, r := range c.ClientTools.Allow {
-		p.Allow = append(p.Allow, tool.AllowRule{Name: r.Name, SchemaSHA256: r.SchemaSHA256, TextConfigured: r.Text == "configured"})
-	}
-	return p
 }
 
 // allows reports whether the caller may know of this agent [OWN-3].

@@ -226,6 +226,9 @@ func (r *liveRun) cancelReason(ctx context.Context) string {
 
 // hold ends the wait for a stream that its upstream does not close.
 func (r *liveRun) hold() {
+	if r.upCancel == nil {
+		return // there is no upstream: the run ends here
+	}
 	if r.held == nil {
 		r.held = time.AfterFunc(joinGrace, r.upCancel)
 		return

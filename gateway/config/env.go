@@ -8,6 +8,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
+// maxExpandFaults is how many faults one value can have, so that a long value
+// full of them stays one fault's worth of work.
+const maxExpandFaults = 64
+
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // expand puts the environment into a scalar: ${NAME} is the variable's value,
@@ -19,12 +23,16 @@ func (d *decoder) expand(n ast.Node, path string) (string, bool) {
 		return text, true
 	}
 	var out strings.Builder
-	ok := true
-	for seen := 0; ; {
+	faults := 0
+	wrong := func(seen int, format string, args ...any) {
+		faults++
+		d.fault(d.find(n, seen), path, format, args...)
+	}
+	for seen := 0; faults < maxExpandFaults; {
 		i := strings.Index(text, "${")
 		if i < 0 {
 			out.WriteString(text)
-			return out.String(), ok
+			return out.String(), faults == 0
 		}
 		if i > 0 && text[i-1] == '$' {
 			out.WriteString(text[:i-1] + "${")
@@ -36,23 +44,21 @@ func (d *decoder) expand(n ast.Node, path string) (string, bool) {
 		name, rest, closed := strings.Cut(text[i+2:], "}")
 		switch value, found := d.lookup(name); {
 		case !closed:
-			d.fault(d.find(n, seen), path, "${ without }; write $${ for the characters themselves")
+			wrong(seen, "${ without }; write $${ for the characters themselves")
 			return "", false
 		case !envName.MatchString(name):
-			d.fault(d.find(n, seen), path, "${…} takes the name of an environment variable: letters, digits and _; write $${ for the characters themselves")
-			ok = false
+			wrong(seen, "${…} takes the name of an environment variable: letters, digits and _; write $${ for the characters themselves")
 		case !found:
-			d.fault(d.find(n, seen), path, "the environment has no variable %s", name)
-			ok = false
+			wrong(seen, "the environment has no variable %s", name)
 		case !utf8.ValidString(value):
-			d.fault(d.find(n, seen), path, "the environment variable %s is not UTF-8", name)
-			ok = false
+			wrong(seen, "the environment variable %s is not UTF-8", name)
 		default:
 			out.WriteString(value)
 		}
 		text = rest
 		seen++
 	}
+	return "", false
 }
 
 func (d *decoder) lookup(name string) (string, bool) {
