@@ -76,10 +76,17 @@ func (a *agent) offer(in *agui.Input) (*tool.Offer, error) {
 	return tool.Merge(tool.MergeInput{Configured: a.tools, Advertised: advertised, Policy: a.policy, Limits: a.limits})
 }
 
+// anyObject stands where a tool has no schema: 0.0.x servers in typed languages
+// refuse a tool without parameters.
+var anyObject = []byte(`{"type":"object","properties":{}}`)
+
 // definitions writes an offer as AG-UI tools.
 func definitions(o *tool.Offer) []agui.ToolDef {
 	out := make([]agui.ToolDef, 0, len(o.Tools))
 	for _, t := range o.Tools {
+		if t.Parameters == nil {
+			t.Parameters = anyObject
+		}
 		out = append(out, agui.ToolDef{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata})
 	}
 	return out
