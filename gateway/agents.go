@@ -31,6 +31,7 @@ type agent struct {
 	limits  tool.Limits
 	outputs map[string]*tool.Schema
 	schemas *lru.Cache[[32]byte, *tool.Schema]
+	in, out traffic // from the upstream, to clients
 }
 
 func newAgent(c config.Agent, limits tool.Limits, up upstream.Upstream) (*agent, error) {

@@ -60,13 +60,24 @@ func (g *Gateway) Begin(ctx context.Context, t *frontend.Turn) (frontend.Run, er
 	return r, nil
 }
 
-// prepare takes the thread and settles. An error has left nothing behind.
+// prepare takes the thread and settles. An error has left nothing behind. A
+// thread that changed after it was read is read, and the turn judged, again.
 func (r *liveRun) prepare(ctx context.Context) error {
 	led, p, err := r.plan(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.g.take(ctx, r.turn.Principal, r.thread, r.state); err != nil {
+	err = r.g.take(ctx, r.thread, r.state)
+	for errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrExists) {
+		if r.thread, err = r.g.loadThread(ctx, r.turn.Principal, r.agent.name, r.thread.ID); err != nil {
+			return err
+		}
+		if led, p, err = r.plan(ctx); err != nil {
+			return err
+		}
+		err = r.g.take(ctx, r.thread, r.state)
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.settle(ctx, led, p); err != nil {

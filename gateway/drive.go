@@ -85,19 +85,19 @@ func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 	defer stop(nil)
 	r.g.active.arm(r, stop)
 	r.log("run accepted")
+	outcome := "panic" // unless it comes to an end
+	defer func() { r.end(ctx, outcome) }()
 	if r.pending != nil {
 		r.local(runCtx)
 	} else {
 		r.relay(runCtx)
 	}
-	outcome := r.machine.Outcome()
-	switch {
+	switch outcome = r.machine.Outcome(); {
 	case outcome == "":
 		outcome = "cancelled" // nobody was left to end it for
 	case r.pending != nil:
 		outcome = "pending"
 	}
-	r.end(ctx, outcome)
 	return r.sinkErr
 }
 
@@ -159,7 +159,7 @@ func (r *liveRun) move(ctx context.Context, stream upstream.Stream) {
 			up += len(f.Raw)
 			r.actions = r.machine.Step(f, r.actions)
 		}
-		r.g.metrics.moved(r.agent.name, "up", len(frames), up)
+		r.agent.in.moved(len(frames), up)
 		r.perform(ctx, r.actions)
 		r.flush()
 		switch {
@@ -247,7 +247,7 @@ func (r *liveRun) flush() {
 		bytes += len(r.batch[i].Raw)
 	}
 	r.sinkErr = r.sink.Send(r.batch)
-	r.g.metrics.moved(r.agent.name, "down", len(r.batch), bytes)
+	r.agent.out.moved(len(r.batch), bytes)
 	r.batch = r.batch[:0]
 }
 
@@ -413,7 +413,7 @@ func (r *liveRun) end(ctx context.Context, outcome string) {
 }
 
 func (r *liveRun) log(msg string, more ...any) {
-	r.g.log.Info(msg, append([]any{"agent", r.agent.name, "run", r.state.ID, "thread", r.thread.key,
+	r.g.log.Info(msg, append([]any{"agent", r.agent.name, "run", r.state.ID, "thread", r.thread.ID,
 		"frontend", r.turn.Frontend, "request_id", r.turn.RequestID}, more...)...)
 }
 

@@ -74,6 +74,7 @@ func New(o Options) (*Gateway, error) {
 		if err != nil {
 			return nil, err
 		}
+		a.in, a.out = g.metrics.traffic(a.name, "up"), g.metrics.traffic(a.name, "down")
 		g.agents = append(g.agents, a)
 		g.byName[a.name] = a
 		g.metrics.known(a.name)

@@ -76,10 +76,6 @@ func (m *metrics) known(agent string) {
 	m.activeRuns.WithLabelValues(agent)
 	m.open.WithLabelValues(agent)
 	m.ignored.WithLabelValues(agent)
-	for _, direction := range []string{"up", "down"} {
-		m.events.WithLabelValues(agent, direction)
-		m.bytes.WithLabelValues(agent, direction)
-	}
 }
 
 func (m *metrics) openCalls(agent string, delta int) {
@@ -95,11 +91,18 @@ func (m *metrics) ended(agent, outcome string, waited time.Duration) {
 	}
 }
 
-// moved counts events and the bytes of their JSON.
-func (m *metrics) moved(agent, direction string, events, bytes int) {
+// traffic counts the events of one agent in one direction, and the bytes of their
+// JSON. It is found once, not for every batch.
+type traffic struct{ events, bytes prometheus.Counter }
+
+func (m *metrics) traffic(agent, direction string) traffic {
+	return traffic{m.events.WithLabelValues(agent, direction), m.bytes.WithLabelValues(agent, direction)}
+}
+
+func (t traffic) moved(events, bytes int) {
 	if events > 0 {
-		m.events.WithLabelValues(agent, direction).Add(float64(events))
-		m.bytes.WithLabelValues(agent, direction).Add(float64(bytes))
+		t.events.Add(float64(events))
+		t.bytes.Add(float64(bytes))
 	}
 }
 

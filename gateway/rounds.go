@@ -236,3 +236,31 @@ func (g *Gateway) waitFinal(ctx context.Context, p principal.Principal, id strin
 		}
 	}
 }
+
+// CountOpen sets the gauge of open invocations from the store. It is called
+// before the first request, and only a store of one's own is counted: with a
+// shared one each replica shows what it has seen.
+func (g *Gateway) CountOpen(ctx context.Context) error {
+	if !g.store.Exclusive() {
+		return nil
+	}
+	keys, err := g.store.Keys(ctx, store.Rounds, "")
+	if errors.Is(err, store.ErrTooMany) {
+		g.log.Warn("the gauge of open invocations starts with a part of them", "rounds", len(keys))
+	} else if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		rd, err := g.loadRound(ctx, key)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if g.byName[rd.Agent] != nil {
+			g.metrics.openCalls(rd.Agent, openCount(rd))
+		}
+	}
+	return nil
+}

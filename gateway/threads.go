@@ -111,28 +111,17 @@ func (g *Gateway) busy(r *activeRun) bool {
 	return !g.store.Exclusive() && g.now().Before(r.Lease)
 }
 
-// take makes r the thread's active run, or says thread_busy.
-func (g *Gateway) take(ctx context.Context, p principal.Principal, t *thread, r activeRun) error {
-	for {
-		if g.busy(t.Run) {
-			return g.busyFault(t)
-		}
-		next := t.threadRecord
-		next.Rounds = g.adopt(ctx, next.Run, slices.Clone(next.Rounds))
-		next.Run, next.Active, next.Writer = &r, g.now(), newID()
-		err := g.writeThread(ctx, t, next)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrExists) {
-			return err
-		}
-		fresh, err := g.loadThread(ctx, p, t.Agent, t.ID)
-		if err != nil {
-			return err
-		}
-		*t = *fresh
+// take makes r the thread's active run. A run that is active already is
+// thread_busy; a record that has changed since it was read is the store's
+// conflict.
+func (g *Gateway) take(ctx context.Context, t *thread, r activeRun) error {
+	if g.busy(t.Run) {
+		return g.busyFault(t)
 	}
+	next := t.threadRecord
+	next.Rounds = g.adopt(ctx, next.Run, slices.Clone(next.Rounds))
+	next.Run, next.Active, next.Writer = &r, g.now(), newID()
+	return g.writeThread(ctx, t, next)
 }
 
 func (g *Gateway) busyFault(t *thread) *fault.Error {

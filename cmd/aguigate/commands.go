@@ -67,6 +67,11 @@ func checkCommand(args []string, out, _ io.Writer) error {
 		return err
 	}
 	c, err := load(*file)
+	var faults config.Faults
+	if errors.As(err, &faults) { // they are what was asked for
+		fmt.Fprintln(out, faults)
+		return errFaults
+	}
 	if err != nil || !*probe {
 		return err
 	}
@@ -76,7 +81,10 @@ func checkCommand(args []string, out, _ io.Writer) error {
 // probeTime bounds the dialling of one upstream.
 const probeTime = 10 * time.Second
 
-var errProbe = errors.New("not every upstream answered")
+var (
+	errProbe  = errors.New("not every upstream answered")
+	errFaults = errors.New("the configuration has faults")
+)
 
 func probeAll(c *config.Config, out io.Writer) error {
 	g, err := gateway.New(gateway.Options{Config: c, Upstreams: upstreams, Log: slog.New(slog.DiscardHandler)})

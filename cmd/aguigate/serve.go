@@ -60,6 +60,9 @@ func serve(c *config.Config, log *slog.Logger, out io.Writer) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
+	// A terminal that closes, or an operator who expects a reload, must not end the
+	// gateway; the reload itself is not built yet [CLI-4].
+	signal.Ignore(syscall.SIGHUP)
 	in, err := start(c, log, out)
 	if err != nil {
 		return err
@@ -94,6 +97,9 @@ func start(c *config.Config, log *slog.Logger, out io.Writer) (_ *instance, err 
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	if in.gateway, err = gateway.New(gateway.Options{Config: c, Store: in.store, Upstreams: upstreams, Log: log}); err != nil {
+		return nil, err
+	}
+	if err = in.gateway.CountOpen(ctx); err != nil {
 		return nil, err
 	}
 	if in.server, err = carrier.New(in.carrierOptions(c), routes(in.gateway)); err != nil {
