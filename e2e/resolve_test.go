@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -199,4 +198,16 @@ func begin(t *testing.T, dir string) *gateway {
 	})
 	g.logsOnFailure(t)
 	return g
+}
+
+// delivered waits until the agent was told of an invocation's result [INV-12].
+func (g *gateway) delivered(t *testing.T, id string) {
+	t.Helper()
+	for range 100 {
+		if g.invocation(t, id, "").Delivery == "delivered" {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("[INV-12] not delivered: %+v", g.invocation(t, id, ""))
 }
