@@ -39,6 +39,48 @@ func TestBadInput(t *testing.T) {
 	inv := list.field("invocations").([]any)[0].(map[string]any)["id"].(string)
 	before, asked := list.body, len(up.seen())
 
+	for name, c := range badInputs(inv) {
+		t.Run(name, func(t *testing.T) {
+			got := w.do(c.call)
+			if have := fmt.Sprint(got.status, " ", got.code()); have != c.want {
+				t.Errorf("got %s, want %s\n%s", have, c.want, got.body)
+			}
+			if !json.Valid([]byte(got.body)) || got.header.Get("Content-Type") != "application/json" {
+				t.Errorf("not JSON: %s %q", got.header.Get("Content-Type"), got.body)
+			}
+			if param := fmt.Sprint(got.field("error.param")); c.param != "" && param != c.param {
+				t.Errorf("param %s, want %s: %s", param, c.param, got.body)
+			}
+			if now := w.do(call{method: "GET", path: "/v1/threads/th1/invocations", as: "alice"}).body; now != before {
+				t.Errorf("the thread has changed:\n%s\nbefore\n%s", now, before)
+			}
+			if n := len(up.seen()); n != asked {
+				t.Errorf("the upstream was asked %d times more", n-asked)
+			}
+		})
+	}
+}
+
+// With auth none only loopback names are served [SEC-3].
+func TestHostName(t *testing.T) {
+	w := begin(t, "hosts: [gate.example]\nagents:\n  demo: {upstream: {kind: demo}}\n")
+	for host, want := range map[string]int{"localhost": 200, "127.0.0.1:1": 200, "gate.example": 200, "evil.example": 403} {
+		if got := w.do(call{method: "GET", path: "/agents", header: map[string]string{"Host": host}}); got.status != want {
+			t.Errorf("Host %s: %d, want %d %s", host, got.status, want, got.body)
+		}
+	}
+}
+
+// bad is one request that should be refused: status, code and param.
+type bad struct {
+	call
+	want  string
+	param string
+}
+
+// badInputs are the requests of TestBadInput; inv is an open invocation of alice's
+// thread th1.
+func badInputs(inv string) map[string]bad {
 	run := func(body string) call {
 		return call{method: "POST", path: "/agents/a/run", as: "alice", body: body}
 	}
@@ -51,11 +93,7 @@ func TestBadInput(t *testing.T) {
 	}
 	tool := func(def string) call { return run(input("th1", "r2", def, user("u2", "hi"))) }
 	deep := strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200)
-	for name, c := range map[string]struct {
-		call
-		want  string
-		param string
-	}{
+	return map[string]bad{
 		"body not JSON":              {run(`{"threadId":`), "400 invalid_request", ""},
 		"no body":                    {run(``), "400 invalid_request", ""},
 		"an array":                   {run(`[]`), "400 invalid_request", ""},
@@ -98,34 +136,5 @@ func TestBadInput(t *testing.T) {
 		"a state that is none":       {call{method: "GET", path: "/v1/threads/th1/invocations?state=x", as: "alice"}, "400 invalid_request", "state"},
 		"a round, missing results":   {call{method: "POST", path: "/v1/threads/th1/resolve", as: "alice", body: `{"results":[{"id":"nope","result":1}]}`}, "409 incomplete_results", "/results"},
 		"a round, no results":        {call{method: "POST", path: "/v1/threads/th1/resolve", as: "alice", body: `{"results":[]}`}, "400 invalid_request", "/results"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := w.do(c.call)
-			if have := fmt.Sprint(got.status, " ", got.code()); have != c.want {
-				t.Errorf("got %s, want %s\n%s", have, c.want, got.body)
-			}
-			if !json.Valid([]byte(got.body)) || got.header.Get("Content-Type") != "application/json" {
-				t.Errorf("not JSON: %s %q", got.header.Get("Content-Type"), got.body)
-			}
-			if param := fmt.Sprint(got.field("error.param")); c.param != "" && param != c.param {
-				t.Errorf("param %s, want %s: %s", param, c.param, got.body)
-			}
-			if now := w.do(call{method: "GET", path: "/v1/threads/th1/invocations", as: "alice"}).body; now != before {
-				t.Errorf("the thread has changed:\n%s\nbefore\n%s", now, before)
-			}
-			if n := len(up.seen()); n != asked {
-				t.Errorf("the upstream was asked %d times more", n-asked)
-			}
-		})
-	}
-}
-
-// With auth none only loopback names are served [SEC-3].
-func TestHostName(t *testing.T) {
-	w := begin(t, "hosts: [gate.example]\nagents:\n  demo: {upstream: {kind: demo}}\n")
-	for host, want := range map[string]int{"localhost": 200, "127.0.0.1:1": 200, "gate.example": 200, "evil.example": 403} {
-		if got := w.do(call{method: "GET", path: "/agents", header: map[string]string{"Host": host}}); got.status != want {
-			t.Errorf("Host %s: %d, want %d %s", host, got.status, want, got.body)
-		}
 	}
 }

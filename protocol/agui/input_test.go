@@ -155,6 +155,9 @@ func TestDecodeInputRefuses(t *testing.T) {
 			t.Errorf("%.120s\n got %v\nwant invalid_request at %q saying %q", c.body, err, c.param, c.says)
 		}
 	}
+}
+
+func TestDecodeResumeRefuses(t *testing.T) {
 	for _, c := range []struct{ resume, param string }{
 		{`{}`, "/resume"},
 		{`[1]`, "/resume/0"},
@@ -164,7 +167,7 @@ func TestDecodeInputRefuses(t *testing.T) {
 		{`[{"interruptId":"i","status":"resolved","interrupt_id":"j"}]`, "/resume/0/interrupt_id"},
 		{`[{"interruptId":"i","status":"resolved","status":"cancelled"}]`, "/resume/0/status"},
 	} {
-		_, err := DecodeInput([]byte(plus(`"resume":` + c.resume)))
+		_, err := DecodeInput([]byte(`{"threadId":"t","runId":"r","messages":[],"resume":` + c.resume + `}`))
 		if f := fault.From(err); err == nil || f.Code != fault.InvalidResume || f.Param != c.param {
 			t.Errorf("resume %s: got %v, want invalid_resume at %s", c.resume, err, c.param)
 		}
