@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/aguigate/aguigate/adapters/frontend"
@@ -432,6 +433,8 @@ func (r *liveRun) keep(rec *threadRecord) {
 	ctx, done := recording(context.Background())
 	defer done()
 	rec.keepNames(r.names)
+	rec.Backend = append(slices.Clone(rec.Backend), r.machine.Backend()...)
+	rec.Backend = rec.Backend[max(0, len(rec.Backend)-keptCalls):]
 	for i := range rec.Rounds {
 		for _, key := range r.told {
 			if rec.Rounds[i].Key == key {

@@ -146,6 +146,11 @@ func (g *Gateway) ResolveAll(ctx context.Context, p principal.Principal, ref fro
 	if err != nil {
 		return nil, err
 	}
+	for _, a := range answers {
+		if slices.Contains(t.Backend, a.ID) {
+			return nil, fault.New(fault.NotClientTool, "the call %q is not a client tool's: the agent runs it itself", a.ID).At("/results")
+		}
+	}
 	wanted := openRounds(rounds)
 	if len(wanted) == 0 && len(rounds) > 0 {
 		wanted = rounds[len(rounds)-1:]

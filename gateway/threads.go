@@ -20,6 +20,7 @@ import (
 const (
 	keptRounds = 64   // closed rounds a thread can still look up
 	keptIDs    = 4096 // ids remembered as used [INV-2]
+	keptCalls  = 256  // calls of the upstream's own [OWN-3]
 	lease      = 30 * time.Second
 )
 
@@ -33,8 +34,9 @@ type threadRecord struct {
 	Created time.Time    `json:"created"`
 	Active  time.Time    `json:"active"`
 	Run     *activeRun   `json:"run,omitempty"`
-	Rounds  []roundRef   `json:"rounds,omitempty"` // oldest first
-	Seen    string       `json:"seen,omitempty"`   // used ids, eight bytes each
+	Rounds  []roundRef   `json:"rounds,omitempty"`  // oldest first
+	Backend []string     `json:"backend,omitempty"` // the upstream's own calls, shown ids, newest last
+	Seen    string       `json:"seen,omitempty"`    // used ids, eight bytes each
 	Renames []run.Rename `json:"renames,omitempty"`
 	Writer  string       `json:"writer"` // of this version; tells own writes from others'
 }

@@ -389,3 +389,27 @@ func TestFailedRunCancels(t *testing.T) {
 		t.Errorf("the record says %s", list.body)
 	}
 }
+
+// A call that the agent runs itself cannot be settled [OWN-3].
+func TestNotClientTool(t *testing.T) {
+	up := serveBackend(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+		say(w, `{"type":"RUN_STARTED","threadId":"th1","runId":"r1"}`,
+			`{"type":"TOOL_CALL_START","toolCallId":"b1","toolCallName":"send_mail"}`, `{"type":"TOOL_CALL_END","toolCallId":"b1"}`,
+			`{"type":"TOOL_CALL_RESULT","messageId":"m1","toolCallId":"b1","content":"sent"}`,
+			`{"type":"TOOL_CALL_START","toolCallId":"c1","toolCallName":"get_location"}`, `{"type":"TOOL_CALL_END","toolCallId":"c1"}`,
+			`{"type":"RUN_FINISHED","threadId":"th1","runId":"r1"}`)
+	})
+	w := begin(t, agent("a", up.URL, ""))
+	w.run("", "a", input("th1", "r1", locate, user("u1", "x")))
+	before := w.do(call{method: "GET", path: "/v1/threads/th1/invocations"})
+	if strings.Contains(before.body, "send_mail") {
+		t.Errorf("the agent's own call is an invocation: %s", before.body)
+	}
+	r := w.do(call{method: "POST", path: "/v1/threads/th1/resolve", body: `{"results":[{"id":"c1","result":1},{"id":"b1","result":"not sent"}]}`})
+	if r.status != 409 || r.code() != "not_client_tool" {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if now := w.do(call{method: "GET", path: "/v1/threads/th1/invocations"}); now.body != before.body {
+		t.Error("the refusal changed the thread")
+	}
+}

@@ -143,6 +143,9 @@ func (m *Machine) endCall(c *Call, out []Action) (_ []Action, ok bool) {
 	}
 	if !c.Client {
 		c.ended = true
+		if len(m.backend) < MaxCalls {
+			m.backend = append(m.backend, c.Shown)
+		}
 		m.calls = slices.DeleteFunc(m.calls, func(o *Call) bool { return o == c })
 		return out, true
 	}

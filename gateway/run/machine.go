@@ -100,6 +100,7 @@ type Machine struct {
 	lanes     []lane
 	argBytes  int
 
+	backend  []string // shown ids of calls that are the upstream's own
 	dropped  int
 	repaired map[string]int
 	outcome  string
@@ -131,6 +132,10 @@ func (m *Machine) Outcome() string { return m.outcome }
 // Dropped counts frames that came after the end, were out of place, or are
 // unknown to the client's profile.
 func (m *Machine) Dropped() int { return m.dropped }
+
+// Backend lists the shown ids of the calls the upstream ran itself, at most
+// MaxCalls of them: nobody may settle those [OWN-3].
+func (m *Machine) Backend() []string { return m.backend }
 
 // Repairs counts what the machine added of its own, by kind.
 func (m *Machine) Repairs() map[string]int { return m.repaired }
