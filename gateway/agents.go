@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"crypto/sha256"
+	"errors"
 	"slices"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -15,6 +16,10 @@ import (
 	"github.com/aguigate/aguigate/protocol/strictjson"
 	"github.com/aguigate/aguigate/protocol/tool"
 )
+
+// schemaBytes bounds the schemas a client sends with one run: compiling costs about
+// a millisecond a KiB, and what was compiled before is free.
+const schemaBytes = 512 << 10
 
 // compiledSchemas is how many argument schemas an agent keeps compiled. A page
 // that makes up a new schema each time only costs itself a compilation.
@@ -68,13 +73,20 @@ func (a *agent) allows(p principal.Principal) bool {
 // offer merges what this turn advertises into the agent's tools [MERGE-1].
 func (a *agent) offer(in *agui.Input) (*tool.Offer, error) {
 	advertised := make([]tool.Tool, 0, len(in.Tools))
+	total := 0
 	for _, d := range in.Tools {
+		if total += len(d.Parameters); total > schemaBytes {
+			return nil, fault.New(fault.InvalidTool, "the schemas of one request may have %d bytes together", schemaBytes).At("/tools")
+		}
 		advertised = append(advertised, tool.Tool{
 			Name: d.Name, Description: d.Description, Parameters: d.Parameters, Metadata: d.Metadata,
 			Handler: tool.Client,
 		})
 	}
-	return tool.Merge(tool.MergeInput{Configured: a.tools, Advertised: advertised, Policy: a.policy, Limits: a.limits})
+	return tool.Merge(tool.MergeInput{
+		Configured: a.tools, Advertised: advertised, Policy: a.policy, Limits: a.limits,
+		CheckSchema: func(raw []byte) error { _, err := a.schema(raw); return err },
+	})
 }
 
 // anyObject stands where a tool has no schema: 0.0.x servers in typed languages
@@ -104,7 +116,11 @@ func (a *agent) validArguments(o *tool.Offer, name, arguments string) (bool, str
 	if err != nil {
 		return true, ""
 	}
-	if err := s.Validate([]byte(arguments)); err != nil {
+	err = s.Validate([]byte(arguments))
+	if errors.Is(err, tool.ErrUnchecked) {
+		return true, err.Error() // nothing is known against them
+	}
+	if err != nil {
 		return false, err.Error()
 	}
 	return true, ""

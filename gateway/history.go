@@ -78,7 +78,7 @@ func planTurn(msgs []agui.Message, led *ledger, known func(id string) bool, a *a
 		}
 		s := messageSettlement(a, inv, m)
 		if first := answered[inv]; first != nil {
-			if first.Digest != s.Digest {
+			if !first.Same(s) {
 				return nil, fault.New(fault.ActionResultConflict, "the list answers tool call %q twice, with different results", m.ToolCallID).At(pointer(i))
 			}
 			continue
