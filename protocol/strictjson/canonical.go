@@ -1,7 +1,8 @@
 package strictjson
 
 import (
-	"sort"
+	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -16,67 +17,84 @@ func Canonical(dst, b []byte) ([]byte, error) {
 	if err := Check(b); err != nil {
 		return dst, err
 	}
-	return canonical(dst, b), nil
+	dst, _ = canonical(dst, b, skipBlank(b, 0))
+	return dst, nil
 }
 
-func canonical(dst, b []byte) []byte {
-	i := skipBlank(b, 0)
-	switch KindOf(b) {
-	case Object:
-		return canonicalObject(dst, b)
-	case Array:
+// canonical appends the checked value at i and gives the index after it.
+func canonical(dst, b []byte, i int) ([]byte, int) {
+	switch c := b[i]; c {
+	case '{':
+		return canonicalObject(dst, b, i)
+	case '[':
 		dst = append(dst, '[')
-		it := Walk(b)
-		for n := 0; ; n++ {
-			_, value, _, ok := it.Next()
-			if !ok {
-				return append(dst, ']')
+		for i = skipBlank(b, i+1); b[i] != ']'; {
+			dst, i = canonical(dst, b, i)
+			if i = skipBlank(b, i); b[i] == ',' {
+				dst = append(dst, ',')
+				i = skipBlank(b, i+1)
 			}
+		}
+		return append(dst, ']'), i + 1
+	case '"':
+		end, _ := skipString(b, i)
+		return canonicalString(dst, b[i+1:end-1]), end
+	case 't', 'f', 'n':
+		end := i
+		for end < len(b) && b[end] >= 'a' && b[end] <= 'z' {
+			end++
+		}
+		return append(dst, b[i:end]...), end
+	}
+	end, _ := skipNumber(b, i)
+	return canonicalNumber(dst, string(b[i:end])), end
+}
+
+// canonicalObject writes the members as they come and puts them in order
+// afterwards, if they are not yet.
+func canonicalObject(dst, b []byte, i int) ([]byte, int) {
+	type member struct {
+		name       string // decoded
+		start, key int    // in dst: of the member, and after its key
+		end        int
+	}
+	var ms []member
+	byName := func(x, y member) int {
+		// UTF-8 sorts by code point. Names that only differ in lone surrogates
+		// decode to the same text.
+		if c := strings.Compare(x.name, y.name); c != 0 {
+			return c
+		}
+		return bytes.Compare(dst[x.start:x.key], dst[y.start:y.key])
+	}
+	dst = append(dst, '{')
+	body := len(dst)
+	for i = skipBlank(b, i+1); b[i] != '}'; {
+		end, _ := skipString(b, i)
+		m := member{name: unescape(b[i+1 : end-1]), start: len(dst)}
+		dst = canonicalString(dst, b[i+1:end-1])
+		m.key = len(dst)
+		dst = append(dst, ':')
+		dst, i = canonical(dst, b, skipBlank(b, skipBlank(b, end)+1))
+		m.end = len(dst)
+		ms = append(ms, m)
+		if i = skipBlank(b, i); b[i] == ',' {
+			dst = append(dst, ',')
+			i = skipBlank(b, i+1)
+		}
+	}
+	if !slices.IsSortedFunc(ms, byName) {
+		slices.SortStableFunc(ms, byName)
+		written := slices.Clone(dst[body:])
+		dst = dst[:body]
+		for n, m := range ms {
 			if n > 0 {
 				dst = append(dst, ',')
 			}
-			dst = canonical(dst, value)
+			dst = append(dst, written[m.start-body:m.end-body]...)
 		}
-	case Str:
-		end, _ := skipString(b, i)
-		return canonicalString(dst, b[i+1:end-1])
-	case Number:
-		end, _ := skipNumber(b, i)
-		return canonicalNumber(dst, string(b[i:end]))
 	}
-	for i < len(b) && b[i] >= 'a' && b[i] <= 'z' { // true, false, null
-		dst = append(dst, b[i])
-		i++
-	}
-	return dst
-}
-
-func canonicalObject(dst, b []byte) []byte {
-	type member struct {
-		key   []byte // canonical, with quotes
-		sort  string // decoded
-		value []byte
-	}
-	var ms []member
-	it := Walk(b)
-	for {
-		key, value, _, ok := it.Next()
-		if !ok {
-			break
-		}
-		ms = append(ms, member{canonicalString(nil, key), unescape(key), value})
-	}
-	// UTF-8 sorts by code point.
-	sort.SliceStable(ms, func(i, j int) bool { return ms[i].sort < ms[j].sort })
-	dst = append(dst, '{')
-	for n, m := range ms {
-		if n > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(append(dst, m.key...), ':')
-		dst = canonical(dst, m.value)
-	}
-	return append(dst, '}')
+	return append(dst, '}'), i + 1
 }
 
 // canonicalString takes the inside of a string and writes it with the fewest
@@ -138,27 +156,44 @@ func canonicalNumber(dst []byte, s string) []byte {
 	return appendExponent(dst, exponent, shift)
 }
 
-// appendExponent adds a written exponent to shift. Exponents too large for an
-// int64 keep their digits: they are equal only to themselves, which is exact
-// enough for a comparison and bounded in work.
+// appendExponent adds a written exponent to shift, whatever its size: a number
+// is never computed, so a huge exponent costs no more than its digits.
 func appendExponent(dst []byte, written string, shift int) []byte {
-	exp := int64(shift)
-	if written != "" {
-		e, err := strconv.ParseInt(written, 10, 62)
-		if err != nil {
-			neg := strings.HasPrefix(written, "-")
-			digits := strings.TrimLeft(strings.TrimLeft(written, "+-"), "0")
-			dst = append(dst, 'E')
-			if neg {
-				dst = append(dst, '-')
-			}
-			dst = append(append(dst, digits...), ':')
-			return strconv.AppendInt(dst, exp, 10)
+	neg := strings.HasPrefix(written, "-")
+	digits := strings.TrimLeft(strings.TrimLeft(written, "+-"), "0")
+	if len(digits) < 18 {
+		exp, _ := strconv.ParseInt("0"+digits, 10, 64)
+		if neg {
+			exp = -exp
 		}
-		exp += e
+		if exp += int64(shift); exp == 0 {
+			return dst
+		}
+		return strconv.AppendInt(append(dst, 'e'), exp, 10)
 	}
-	if exp == 0 {
-		return dst
+	dst = append(dst, 'e')
+	if neg {
+		dst = append(dst, '-')
+		shift = -shift
 	}
-	return strconv.AppendInt(append(dst, 'e'), exp, 10)
+	return appendSum(dst, digits, shift)
+}
+
+// appendSum appends digits+n for a decimal larger than n can be.
+func appendSum(dst []byte, digits string, n int) []byte {
+	out := []byte(digits)
+	for i := len(out) - 1; n != 0 && i >= 0; i-- {
+		n += int(out[i] - '0')
+		digit := n % 10
+		if n /= 10; digit < 0 {
+			digit += 10
+			n--
+		}
+		out[i] = byte('0' + digit)
+	}
+	if n > 0 {
+		dst = strconv.AppendInt(dst, int64(n), 10)
+		return append(dst, out...)
+	}
+	return append(dst, bytes.TrimLeft(out, "0")...)
 }

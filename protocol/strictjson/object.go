@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
@@ -87,19 +88,16 @@ func (it *Iter) Next() (key, value []byte, escaped, ok bool) {
 		return nil, nil, false, false
 	}
 	if it.end == '}' {
-		start := it.i + 1
+		if it.b[it.i] != '"' {
+			return nil, nil, false, false
+		}
 		stop, err := skipString(it.b, it.i)
 		if err != nil {
 			return nil, nil, false, false
 		}
-		key = it.b[start : stop-1]
-		for _, c := range key {
-			if c == '\\' {
-				escaped = true
-				break
-			}
-		}
-		if it.i, err = skipKey(it.b, it.i); err != nil {
+		key = it.b[it.i+1 : stop-1]
+		escaped = bytes.IndexByte(key, '\\') >= 0
+		if it.i, err = skipColon(it.b, stop); err != nil {
 			return nil, nil, false, false
 		}
 	}
@@ -183,12 +181,37 @@ func ArrayOf(checked []byte) ([][]byte, error) {
 	}
 }
 
-// StringOf decodes a checked string.
+// StringOf decodes a checked string, blanks around it allowed. Of text that was
+// not checked, what is no string is ErrType and what is no JSON ErrSyntax; UTF-8 is
+// not looked at.
 func StringOf(raw []byte) (string, error) {
-	if len(raw) < 2 || raw[0] != '"' {
+	start := skipBlank(raw, 0)
+	if start == len(raw) || raw[start] != '"' {
 		return "", fmt.Errorf("%w: a string is needed, this is %v", ErrType, KindOf(raw))
 	}
-	return unescape(raw[1 : len(raw)-1]), nil
+	start++
+	end := skipPlain(raw, start)
+	if end < len(raw) && raw[end] == '"' {
+		if err := onlyBlank(raw, end+1); err != nil {
+			return "", err
+		}
+		return string(raw[start:end]), nil
+	}
+	text, end, err := decode(raw, start)
+	if err == nil {
+		err = onlyBlank(raw, end)
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(text), nil
+}
+
+func onlyBlank(b []byte, i int) error {
+	if i = skipBlank(b, i); i != len(b) {
+		return syntaxAt(i)
+	}
+	return nil
 }
 
 // Misspelt finds a key that is another spelling of a protocol key: the same
@@ -228,7 +251,7 @@ func bare(s string) string {
 
 func clip(s string) string {
 	if len(s) > 64 {
-		return s[:64] + "…"
+		return strings.ToValidUTF8(s[:64], "") + "…"
 	}
 	return s
 }

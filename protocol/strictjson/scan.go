@@ -7,8 +7,10 @@
 package strictjson
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -172,6 +174,11 @@ func skipKey(b []byte, i int) (int, error) {
 	if err != nil {
 		return i, err
 	}
+	return skipColon(b, i)
+}
+
+// skipColon gives the index of the value behind the colon at or after i.
+func skipColon(b []byte, i int) (int, error) {
 	i = skipBlank(b, i)
 	if i >= len(b) || b[i] != ':' {
 		return i, syntaxAt(i)
@@ -181,30 +188,64 @@ func skipKey(b []byte, i int) (int, error) {
 
 // skipString gives the index after the closing quote of the string at i.
 func skipString(b []byte, i int) (int, error) {
-	for i++; i < len(b); i++ {
-		switch c := b[i]; {
-		case c == '"':
+	for i++; ; {
+		if i = skipPlain(b, i); i >= len(b) {
+			return i, syntaxAt(i)
+		}
+		switch b[i] {
+		case '"':
 			return i + 1, nil
-		case c == '\\':
-			i++
-			if i >= len(b) {
+		case '\\':
+			var ok bool
+			if i, ok = skipEscape(b, i); !ok {
 				return i, syntaxAt(i)
 			}
-			switch b[i] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-			case 'u':
-				if i+4 >= len(b) || !hex4(b[i+1:i+5]) {
-					return i, syntaxAt(i)
-				}
-				i += 4
-			default:
-				return i, syntaxAt(i)
-			}
-		case c < 0x20:
+		default: // a control character
 			return i, syntaxAt(i)
 		}
 	}
-	return i, syntaxAt(i)
+}
+
+// skipPlain gives the index of the first quote, backslash or control character
+// at or after i, len(b) if there is none. Nearly all bytes of a stream stand
+// between two of those, so it looks at eight of them at a time.
+func skipPlain(b []byte, i int) int {
+	for ; len(b)-i >= 8; i += 8 {
+		if marks := special(binary.LittleEndian.Uint64(b[i:])); marks != 0 {
+			return i + bits.TrailingZeros64(marks)/8
+		}
+	}
+	for i < len(b) && b[i] >= 0x20 && b[i] != '"' && b[i] != '\\' {
+		i++
+	}
+	return i
+}
+
+// special sets the high bit of the lowest byte of w that is a quote, a backslash
+// or below 0x20; of bytes above that one it says nothing reliable, since a
+// subtraction carries. It is the test for a zero byte, (x-1)&^x, applied to w with
+// the sought byte made zero, and its kin for bytes less than 0x20.
+func special(w uint64) uint64 {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	quote := w ^ each*'"'
+	slash := w ^ each*'\\'
+	return ((quote-each)&^quote | (slash-each)&^slash | (w-each*0x20)&^w) & high
+}
+
+// skipEscape gives the index after the escape at i, or of the byte at fault.
+func skipEscape(b []byte, i int) (int, bool) {
+	if i++; i >= len(b) {
+		return i, false
+	}
+	switch b[i] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 1, true
+	case 'u':
+		if len(b)-i > 4 && hex4(b[i+1:i+5]) {
+			return i + 5, true
+		}
+	}
+	return i, false
 }
 
 func hex4(b []byte) bool {

@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -60,31 +61,49 @@ func appendEscape(dst []byte, c byte) []byte {
 
 // unescape decodes the inside of a checked string. A lone surrogate becomes
 // U+FFFD, as in encoding/json.
-func unescape(b []byte) string {
-	i := 0
-	for i < len(b) && b[i] != '\\' {
-		i++
+func unescape(in []byte) string {
+	if bytes.IndexByte(in, '\\') < 0 {
+		return string(in)
 	}
-	if i == len(b) {
-		return string(b)
-	}
-	out := append(make([]byte, 0, len(b)), b[:i]...)
-	for i < len(b) {
-		if b[i] != '\\' {
-			out = append(out, b[i])
-			i++
-			continue
+	out, _, _ := decode(in, 0) // that the closing quote is missing is no news
+	return string(out)
+}
+
+// decode is unescape for the rest of a string that begins before i and may not
+// have been checked. It gives the index after the closing quote as well.
+func decode(b []byte, i int) (out []byte, end int, err error) {
+	out = make([]byte, 0, len(b)-i)
+	for {
+		start := i
+		i = skipPlain(b, i)
+		out = append(out, b[start:i]...)
+		if i >= len(b) {
+			return out, i, syntaxAt(i)
+		}
+		if b[i] == '"' {
+			return out, i + 1, nil
+		}
+		if b[i] != '\\' { // a control character
+			return out, i, syntaxAt(i)
+		}
+		next, ok := skipEscape(b, i)
+		if !ok {
+			return out, next, syntaxAt(next)
 		}
 		if b[i+1] != 'u' {
 			out = append(out, plainEscape(b[i+1]))
-			i += 2
+			i = next
 			continue
 		}
 		r, n := escapedRune(b[i:])
+		if n > 6 {
+			if next, ok = skipEscape(b, next); !ok {
+				return out, next, syntaxAt(next)
+			}
+		}
 		out = utf8.AppendRune(out, r)
-		i += n
+		i = next
 	}
-	return string(out)
 }
 
 func plainEscape(c byte) byte {

@@ -2,81 +2,142 @@ package tool
 
 import (
 	"regexp"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/aguigate/aguigate/protocol/fault"
+	"github.com/aguigate/aguigate/protocol/strictjson"
 )
 
-// namePattern is AG-UI's own rule for tool names [MERGE-4].
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+// The rules for tool names [MERGE-4].
+var (
+	namePattern   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+	narrowPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+)
 
 // CheckName gives the name after NFKC, or invalid_tool: letters, digits, _ . and
-// -, 1 to 128 of them.
+// -, 1 to 128 of them (AG-UI's own rule).
 func CheckName(name string) (string, error) {
-	if !utf8.ValidString(name) || len(name) > 1024 {
-		return "", badName(name)
+	if utf8.ValidString(name) && len(name) <= 1024 {
+		if n := norm.NFKC.String(name); namePattern.MatchString(n) {
+			return n, nil
+		}
 	}
-	if n := norm.NFKC.String(name); namePattern.MatchString(n) {
-		return n, nil
-	}
-	return "", badName(name)
+	return "", fault.New(fault.InvalidTool, "a tool name is 1 to 128 letters, digits, _, . and -").At(clip(name))
 }
 
-func badName(name string) *fault.Error {
-	return fault.New(fault.InvalidTool, "a tool name is 1 to 128 letters, digits, _, . and -").At(clip(name))
+// CheckNarrowName gives the name after NFKC, or invalid_tool, by the narrower rule
+// for configured tools and REST: a letter, then up to 63 letters, digits, _ and -.
+func CheckNarrowName(name string) (string, error) {
+	n, err := CheckName(name)
+	if err == nil && !narrowPattern.MatchString(n) {
+		err = fault.New(fault.InvalidTool, "here a tool name is a letter and up to 63 letters, digits, _ and -").At(n)
+	}
+	if err != nil {
+		return "", err
+	}
+	return n, nil
 }
 
+// clip keeps a foreign text short, and in whole characters.
 func clip(s string) string {
-	if len(s) > 128 {
-		return s[:128]
+	const most = 128
+	if len(s) > most {
+		s = s[:most]
 	}
-	return s
+	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 // CheckTool checks what a client advertises [SEC-2, SEC-6]: name, description,
-// schema and their sizes. It gives the tool with its name normalised.
-func CheckTool(t Tool, lim Limits) (Tool, error) {
+// schema, their sizes and their characters. It gives the tool with its name
+// normalised and without a schema that is null. The fault's Param is the name.
+func CheckTool(t Tool, lim Limits) (Tool, error) { return checkTool(t, lim, CheckSchema) }
+
+func checkTool(t Tool, lim Limits, schema func([]byte) error) (Tool, error) {
 	name, err := CheckName(t.Name)
 	if err != nil {
 		return t, err
 	}
 	t.Name = name
-	if lim.ToolDescription > 0 && len(t.Description) > lim.ToolDescription {
-		return t, fault.New(fault.InvalidTool, "the description of tool %s has %d bytes, at most %d are allowed", name, len(t.Description), lim.ToolDescription).At(name)
+	if n := lim.ToolDescription; n > 0 && len(t.Description) > n {
+		return t, fault.New(fault.InvalidTool, "the description of tool %s has %d bytes, at most %d are allowed", name, len(t.Description), n).At(name)
 	}
 	if r, bad := hidden(t.Description); bad {
-		return t, fault.New(fault.InvalidTool, "the description of tool %s holds the invisible or control character U+%04X", name, r).At(name)
+		return t, hiddenFault("description", name, r)
 	}
-	if lim.ToolSchema > 0 && len(t.Parameters) > lim.ToolSchema {
-		return t, fault.New(fault.InvalidTool, "the schema of tool %s has %d bytes, at most %d are allowed", name, len(t.Parameters), lim.ToolSchema).At(name)
+	if strictjson.KindOf(t.Parameters) == strictjson.Null {
+		t.Parameters = nil
 	}
-	if t.Parameters != nil {
-		if err := CheckSchema(t.Parameters); err != nil {
-			return t, fault.From(err).At(name)
-		}
+	if t.Parameters == nil {
+		return t, nil
+	}
+	if n := lim.ToolSchema; n > 0 && len(t.Parameters) > n {
+		return t, fault.New(fault.InvalidTool, "the schema of tool %s has %d bytes, at most %d are allowed", name, len(t.Parameters), n).At(name)
+	}
+	if err := schema(t.Parameters); err != nil {
+		return t, fault.From(err).At(name)
+	}
+	if r, bad := hiddenInJSON(t.Parameters); bad {
+		return t, hiddenFault("schema", name, r)
 	}
 	return t, nil
 }
 
-// hidden finds the first character that a person reviewing a description would
-// not see: controls other than line ends and tabs, format characters such as
-// zero-width and bidirectional ones, tags, variation selectors, fillers. A joiner
-// between two visible characters of a script that needs it, or of an emoji, is
-// one of them all the same: descriptions can do without.
+func hiddenFault(what, name string, r rune) *fault.Error {
+	return fault.New(fault.InvalidTool, "the %s of tool %s holds the invisible or control character U+%04X", what, name, r).At(name)
+}
+
+// hidden finds the first character that a person who reviews a text would not
+// see, and that a model reads all the same: controls, except tabs and line ends,
+// format characters such as zero-width and bidirectional ones, tags, variation
+// selectors, fillers, private use. A joiner or a variation selector of an emoji
+// is one of them: descriptions can do without.
 func hidden(s string) (rune, bool) {
-	for _, r := range s {
+	for i, r := range s {
 		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-		case r == utf8.RuneError:
+		case r == '\n' || r == '\t' || r >= ' ' && r < 0x7F:
+		case r == '\r' && strings.HasPrefix(s[i:], "\r\n"):
+		case r == utf8.RuneError && !utf8.ValidString(s):
 			return r, true
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r),
-			unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r),
-			r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0, r == 0x034F, r == 0x17B4, r == 0x17B5:
+		case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // of format kind, but drawn
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp,
+			unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point),
+			r == 0x2800: // the empty Braille cell
 			return r, true
 		}
 	}
 	return 0, false
+}
+
+// hiddenInJSON looks through every text of a checked value, names included: a
+// model reads the whole schema.
+func hiddenInJSON(raw []byte) (rune, bool) {
+	switch strictjson.KindOf(raw) {
+	case strictjson.Str:
+		s, _ := strictjson.StringOf(trim(raw))
+		return hidden(s)
+	case strictjson.Array, strictjson.Object:
+	default:
+		return 0, false
+	}
+	it := strictjson.Walk(raw)
+	for {
+		key, value, escaped, ok := it.Next()
+		if !ok {
+			return 0, false
+		}
+		name := string(key)
+		if escaped {
+			name, _ = strictjson.StringOf([]byte(`"` + name + `"`))
+		}
+		if r, bad := hidden(name); bad {
+			return r, true
+		}
+		if r, bad := hiddenInJSON(value); bad {
+			return r, true
+		}
+	}
 }

@@ -80,10 +80,10 @@ func ValidInvocationID(id string) bool {
 	return ok && len(rest) == 26 && strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// ParseArguments gives a call's arguments exactly as written. Nothing at all is
-// {} (F037); what is not one JSON value is malformed_tool_args [INV-14].
+// ParseArguments gives a call's arguments exactly as written. Nothing but blanks
+// is {} (F037); what is not one JSON value is malformed_tool_args [INV-14].
 func ParseArguments(s string) (string, error) {
-	if strings.TrimSpace(s) == "" {
+	if strings.Trim(s, " \t\r\n") == "" {
 		return "{}", nil
 	}
 	if err := strictjson.Check([]byte(s)); err != nil {
@@ -114,7 +114,7 @@ func (inv *Invocation) AppendPublic(b []byte) []byte {
 	orNull("outcome", string(inv.Outcome))
 	orNull("delivery", string(inv.shownDelivery()))
 	str("tool", inv.Tool)
-	b = append(append(append(b, `"arguments":`...), inv.Arguments...), ',')
+	b = append(appendJSON(append(b, `"arguments":`...), inv.Arguments), ',')
 	b = append(b, `"valid":`...)
 	b = append(appendBool(b, inv.Valid), ',')
 	if inv.ArgumentsError != "" {
@@ -140,6 +140,18 @@ func (inv *Invocation) AppendPublic(b []byte) []byte {
 	return b
 }
 
+// MarshalPublic is AppendPublic to a new slice.
+func (inv *Invocation) MarshalPublic() []byte { return inv.AppendPublic(nil) }
+
+// appendJSON writes a recorded text as the JSON value it is, or as a string where
+// it is none, so that what is shown is JSON whatever the record holds.
+func appendJSON(b []byte, text string) []byte {
+	if strictjson.Valid([]byte(text)) {
+		return append(b, text...)
+	}
+	return strictjson.AppendString(b, text)
+}
+
 // shownDelivery is nothing for a call without an answer.
 func (inv *Invocation) shownDelivery() Delivery {
 	if inv.State != Settled {
@@ -162,9 +174,9 @@ func (s *Settlement) appendPublic(b []byte) []byte {
 		b = append(b, `,"retryable":`...)
 		return append(appendBool(b, s.Error != nil && s.Error.Retryable), "},"...)
 	case s.Form == FormParts:
-		return append(append(append(b, `"content":`...), s.Content...), ',')
+		return append(appendJSON(append(b, `"content":`...), s.Content), ',')
 	case s.Form == FormJSON && s.Content != "":
-		return append(append(append(b, `"result":`...), s.Content...), ',')
+		return append(appendJSON(append(b, `"result":`...), s.Content), ',')
 	case s.Form == FormJSON:
 		return append(b, `"result":null,`...)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"path"
 	"slices"
 	"strings"
 
@@ -35,6 +34,10 @@ type MergeInput struct {
 	Policy     Policy
 	Limits     Limits
 	NoClient   bool // a call without a client is offered none [UP-1]
+	// CheckSchema stands in for the function of that name where the caller
+	// remembers which schemas have passed: compiling each schema again for each
+	// run is most of the work of a merge. nil is CheckSchema itself.
+	CheckSchema func(raw []byte) error
 }
 
 // Offer is what one run offers its upstream.
@@ -58,7 +61,10 @@ func (o *Offer) Owner(name string) Handler {
 // each time. It refuses with invalid_tool, tool_reserved or tool_conflict, always
 // naming a tool the client itself has sent.
 func Merge(in MergeInput) (*Offer, error) {
-	advertised, err := checked(in.Advertised, in.Limits)
+	if in.CheckSchema == nil {
+		in.CheckSchema = CheckSchema
+	}
+	advertised, err := checked(in)
 	if err != nil {
 		return nil, err
 	}
@@ -82,21 +88,21 @@ func Merge(in MergeInput) (*Offer, error) {
 		}
 	}
 	if n := in.Limits.Tools; n > 0 && len(m.offer.Tools) > n {
-		return nil, fault.New(fault.InvalidTool, "this run would have %d tools, at most %d are allowed", len(m.offer.Tools), n)
+		return nil, fault.New(fault.InvalidTool, "this run would have %d tools, at most %d are allowed", len(m.offer.Tools), n).At("/tools")
 	}
 	return m.offer, nil
 }
 
 // checked holds each advertised tool to the limits and collapses equal ones; two
 // different tools of one name are tool_conflict [MERGE-4].
-func checked(list []Tool, lim Limits) ([]Tool, error) {
-	if lim.Tools > 0 && len(list) > lim.Tools {
-		return nil, fault.New(fault.InvalidTool, "%d tools were sent, at most %d are allowed", len(list), lim.Tools).At("/tools")
+func checked(in MergeInput) ([]Tool, error) {
+	if n := in.Limits.Tools; n > 0 && len(in.Advertised) > n {
+		return nil, fault.New(fault.InvalidTool, "%d tools were sent, at most %d are allowed", len(in.Advertised), n).At("/tools")
 	}
 	var out []Tool
 	at := map[string]int{}
-	for _, t := range list {
-		t, err := CheckTool(t, lim)
+	for _, t := range in.Advertised {
+		t, err := checkTool(t, in.Limits, in.CheckSchema)
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +153,7 @@ func (m *merger) admit(advertised []Tool) ([]Tool, error) {
 			m.offer.ConfigIgnored = append(m.offer.ConfigIgnored, t.Name)
 			continue
 		}
-		rule, ok := m.in.Policy.admits(t, conf != nil)
+		rule, ok := m.in.Policy.admits(t, conf)
 		if !ok {
 			if m.in.Policy.OnDenied != "ignore" {
 				return nil, fault.New(fault.ToolReserved, "the tool %s may not be offered here", t.Name).At(t.Name)
@@ -163,24 +169,43 @@ func (m *merger) admit(advertised []Tool) ([]Tool, error) {
 	return out, nil
 }
 
-// admits finds the rule that lets a tool in. A configured client tool needs none:
-// its own configuration is the permission, its text is the configured one.
-func (p Policy) admits(t Tool, configured bool) (AllowRule, bool) {
-	if configured {
-		return AllowRule{}, true
-	}
-	if slices.ContainsFunc(p.Deny, func(pattern string) bool { return matches(pattern, t.Name) }) {
+// admits finds the rule that lets a tool in. A rule for exactly this name decides
+// before patterns do, so that {name: pay, schema_sha256: …} beside "*" means what
+// it says. A configured client tool needs no rule, since its own configuration is
+// the permission; but rules that match it say what a client may send for it. Deny
+// is about what clients add, so it does not reach configured tools.
+func (p Policy) admits(t Tool, conf *Tool) (AllowRule, bool) {
+	denied := func(pattern string) bool { return matches(pattern, t.Name) }
+	if conf == nil && slices.ContainsFunc(p.Deny, denied) {
 		return AllowRule{}, false
 	}
-	for _, rule := range p.Allow {
-		if !matches(rule.Name, t.Name) || rule.TextConfigured && !configured {
-			continue
+	rules := p.rulesFor(t.Name)
+	for _, rule := range rules {
+		if rule.TextConfigured && conf == nil {
+			continue // there is no configured text to use
 		}
 		if rule.SchemaSHA256 == "" || strings.EqualFold(rule.SchemaSHA256, SchemaDigest(t.Parameters)) {
 			return rule, true
 		}
 	}
-	return AllowRule{}, false
+	return AllowRule{}, conf != nil && len(rules) == 0
+}
+
+func (p Policy) rulesFor(name string) (rules []AllowRule) {
+	for _, rule := range p.Allow {
+		if rule.Name == name {
+			rules = append(rules, rule)
+		}
+	}
+	if rules != nil {
+		return rules
+	}
+	for _, rule := range p.Allow {
+		if matches(rule.Name, name) {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
 }
 
 // SchemaDigest is the SHA-256 of a schema's canonical JSON in hex; no schema has
@@ -199,11 +224,20 @@ func SchemaDigest(schema []byte) string {
 
 // matches compares a name with a pattern in which * stands for any characters.
 func matches(pattern, name string) bool {
-	if !strings.ContainsAny(pattern, `*?[\`) {
+	head, rest, wild := strings.Cut(pattern, "*")
+	if !wild {
 		return pattern == name
 	}
-	ok, err := path.Match(strings.NewReplacer("?", `\?`, "[", `\[`, `\`, `\\`).Replace(pattern), name)
-	return ok && err == nil
+	name, ok := strings.CutPrefix(name, head)
+	for ok {
+		part, more, wild := strings.Cut(rest, "*")
+		if !wild {
+			return strings.HasSuffix(name, part)
+		}
+		_, name, ok = strings.Cut(name, part)
+		rest = more
+	}
+	return false
 }
 
 // offerConfigured offers the configured client tools that are available, with the

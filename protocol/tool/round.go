@@ -10,6 +10,8 @@ import (
 // Round is the calls one run left open: one record in the store, changed by
 // compare-and-set, so that several calls change together or not at all. Its
 // methods change the value in hand; an error has changed nothing.
+//
+// The JSON names are the record's format: they do not change.
 type Round struct {
 	Key         string       `json:"key"` // in the store
 	ID          string       `json:"id"`
@@ -19,6 +21,7 @@ type Round struct {
 	Thread      string       `json:"thread"`
 	Run         string       `json:"run"`
 	Released    bool         `json:"released"`
+	Cancelled   string       `json:"cancelled,omitempty"` // why the run was given up; it opens no more calls
 	Invocations []Invocation `json:"invocations"`
 	Created     time.Time    `json:"created"`
 	Updated     time.Time    `json:"updated"`
@@ -40,14 +43,23 @@ func (r *Round) Clone() *Round {
 	return &c
 }
 
-// Open adds a call [INV-1].
+// Open adds a call [INV-1]. An id the round has already is
+// upstream_protocol_error: ids are unique inside a run [INV-2]. A round whose
+// calls were cancelled is invocation_closed.
 func (r *Round) Open(inv Invocation, now time.Time) error {
+	if r.Cancelled != "" {
+		return fault.New(fault.InvocationClosed, "the run of this call was given up")
+	}
 	for i := range r.Invocations {
 		if r.Invocations[i].ID == inv.ID || r.Invocations[i].CallID == inv.CallID {
 			return fault.New(fault.UpstreamProtocolError, "tool call %q was made twice in one run", inv.CallID)
 		}
 	}
-	inv.State, inv.Created, inv.Released = Open, now, r.Released
+	inv.State, inv.Created = Open, now
+	inv.Outcome, inv.Settlement, inv.Ended, inv.Released, inv.ReleasedAt = "", nil, time.Time{}, false, time.Time{}
+	if r.Released { // an upstream that waits on each call: it is answerable at once
+		inv.Released, inv.ReleasedAt = true, now
+	}
 	if inv.Attempt == 0 {
 		inv.Attempt = 1
 	}
@@ -91,29 +103,32 @@ func (r *Round) Find(ref string) *Invocation {
 // Settle answers a call. The first answer wins; the same again is replayed,
 // another is action_result_conflict with the accepted one in it [INV-3]. attempt
 // 0 was not sent; another than the current one is stale_attempt [INV-4]. A call
-// that was cancelled, or whose deadline has passed, is invocation_closed.
+// that was cancelled, or whose deadline has passed, is invocation_closed. A
+// retryable failure opens the next attempt while the call's Attempts last; the
+// last one settles.
 func (r *Round) Settle(ref string, attempt int, s *Settlement, now time.Time) (Verdict, error) {
 	inv := r.Find(ref)
 	if inv == nil {
 		return Verdict{}, fault.New(fault.InvocationNotFound, "there is no such invocation")
 	}
-	if inv.State == Open && inv.late(now) {
+	switch {
+	case inv.State == Cancelled:
+		return Verdict{}, closed(inv, "it was cancelled")
+	case inv.State == Expired, inv.State == Open && inv.late(now):
 		return Verdict{}, closed(inv, "its deadline has passed")
 	}
 	if attempt != 0 && attempt != inv.Attempt {
 		return Verdict{}, fault.New(fault.StaleAttempt, "the current attempt is %d, not %d", inv.Attempt, attempt).At("/attempt")
 	}
-	switch inv.State {
-	case Settled:
-		if inv.Settlement.Digest == s.Digest {
+	if inv.State == Settled {
+		if inv.Settlement == nil { // a damaged record: there is nothing to compare with
+			return Verdict{}, closed(inv, "it was answered already")
+		}
+		if inv.Settlement.Same(s) {
 			return Verdict{Invocation: inv, Replayed: true, Complete: r.Done()}, nil
 		}
 		return Verdict{}, fault.New(fault.ActionResultConflict, "this call was already answered, differently").
-			With("accepted", inv.Settlement.AppendAccepted(nil))
-	case Cancelled:
-		return Verdict{}, closed(inv, "it was cancelled")
-	case Expired:
-		return Verdict{}, closed(inv, "its deadline has passed")
+			At(inv.ID).With("accepted", inv.Settlement.AppendAccepted(nil))
 	}
 	if s.Outcome == Failed && s.Error != nil && s.Error.Retryable && inv.Attempt < inv.Attempts {
 		inv.Attempt++
@@ -125,6 +140,40 @@ func (r *Round) Settle(ref string, attempt int, s *Settlement, now time.Time) (V
 	return Verdict{Invocation: inv, Complete: r.Done()}, nil
 }
 
+// Settling is one answer of several.
+type Settling struct {
+	Ref        string // public, shown or upstream id
+	Attempt    int    // 0 when not sent
+	Settlement *Settlement
+}
+
+// SettleAll answers several calls: all of them, or, with an error, none. The
+// verdicts are in the order of the answers; the last one says whether the round
+// is complete. Two answers for one call are a conflict unless they are the same.
+func (r *Round) SettleAll(answers []Settling, now time.Time) ([]Verdict, error) {
+	c := r.Clone()
+	out := make([]Verdict, len(answers))
+	first := map[*Invocation]int{}
+	for i, a := range answers {
+		inv := c.Find(a.Ref)
+		if n, again := first[inv]; again && inv != nil && out[n].Retried {
+			if !answers[n].Settlement.Same(a.Settlement) {
+				return nil, fault.New(fault.ActionResultConflict, "this call was answered twice, differently").At(inv.ID)
+			}
+			out[i] = Verdict{Invocation: inv, Replayed: true}
+			continue
+		}
+		first[inv] = i
+		v, err := c.Settle(a.Ref, a.Attempt, a.Settlement, now)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	*r = *c // the verdicts point into c's calls, which are r's from here
+	return out, nil
+}
+
 func closed(inv *Invocation, why string) *fault.Error {
 	return fault.New(fault.InvocationClosed, "this call takes no answer any more: %s", why).At(inv.ID)
 }
@@ -133,8 +182,11 @@ func (inv *Invocation) late(now time.Time) bool {
 	return !inv.Deadline.IsZero() && now.After(inv.Deadline)
 }
 
-// CancelOpen cancels every open call and gives them.
+// CancelOpen cancels every open call, gives them, and lets the round open no more.
 func (r *Round) CancelOpen(reason string, now time.Time) []*Invocation {
+	if r.Cancelled == "" {
+		r.Cancelled = reason
+	}
 	open := r.OpenCalls()
 	for _, inv := range open {
 		inv.State, inv.Reason, inv.Ended = Cancelled, reason, now

@@ -1,8 +1,10 @@
 package tool
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"github.com/aguigate/aguigate/protocol/fault"
@@ -26,7 +28,7 @@ type Form string
 // The forms.
 const (
 	FormText  Form = "text"  // Content is the text itself
-	FormJSON  Form = "json"  // Content is JSON as written
+	FormJSON  Form = "json"  // Content is JSON as written, "" is null
 	FormParts Form = "parts" // Content is an AG-UI content part array as written
 )
 
@@ -51,15 +53,31 @@ type SettledError struct {
 }
 
 // NewResult makes a success. content is the text, the JSON as written (nil is
-// null) or the parts; over lim.Result bytes it is result_too_large.
+// null) or the array of parts. Over lim.Result bytes it is result_too_large; JSON
+// that is none, or parts that are no array, are invalid_result.
 func NewResult(form Form, content []byte, lim Limits) (*Settlement, error) {
 	if lim.Result > 0 && len(content) > lim.Result {
 		return nil, fault.New(fault.ResultTooLarge, "the result has %d bytes, at most %d are allowed", len(content), lim.Result)
 	}
-	if form != FormText && len(content) > 0 {
+	switch form {
+	case FormText:
+		content = bytes.ToValidUTF8(content, []byte("\uFFFD"))
+	case FormJSON:
+		if len(content) == 0 {
+			break
+		}
 		if err := strictjson.Check(content); err != nil {
 			return nil, fault.New(fault.InvalidResult, "the result is %v", err)
 		}
+	case FormParts:
+		if err := strictjson.Check(content); err != nil {
+			return nil, fault.New(fault.InvalidResult, "the content is %v", err)
+		}
+		if k := strictjson.KindOf(content); k != strictjson.Array {
+			return nil, fault.New(fault.InvalidResult, "the content is an array of parts, not %v", k)
+		}
+	default:
+		return nil, fault.New(fault.InvalidResult, "a result is a text, JSON or parts")
 	}
 	return sealed(&Settlement{Outcome: OK, Form: form, Content: string(content)}), nil
 }
@@ -73,7 +91,7 @@ func NewFailure(model, class, private string, retryable bool, lim Limits) *Settl
 }
 
 // NewDenied makes the refusal of a person; the model reads why, if anything was
-// said.
+// said [APPR-1].
 func NewDenied(model string, lim Limits) *Settlement {
 	if model == "" {
 		model = "The user refused this tool call."
@@ -81,13 +99,22 @@ func NewDenied(model string, lim Limits) *Settlement {
 	return sealed(&Settlement{Outcome: Denied, Error: &SettledError{Model: cut(model, lim.ErrorChars), Class: "denied"}})
 }
 
+// NewInDoubt makes the answer for a call that may have run [INV-8]; without a
+// text of its own the model reads that it has to check.
+func NewInDoubt(model, private string, lim Limits) *Settlement {
+	return sealed(&Settlement{Outcome: InDoubt, Error: &SettledError{
+		Model: cut(model, lim.ErrorChars), Private: cut(private, 4*lim.ErrorChars), Class: "in_doubt",
+	}})
+}
+
 func sealed(s *Settlement) *Settlement {
-	s.Digest = s.sum()
+	s.Digest = s.SumDigest()
 	return s
 }
 
 // cut keeps the first n code points; 0 keeps all.
 func cut(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if n <= 0 || len(s) <= n {
 		return s
 	}
@@ -101,56 +128,52 @@ func cut(s string, n int) string {
 	return s
 }
 
-// StringWire is what an agent reads of a success on a string wire [INV-7]: text
-// as it is, a JSON string as the text it says, other JSON as written, null and
-// nothing as the empty string, parts as their text and one JSON reference a
-// medium.
-func (s *Settlement) StringWire() string {
-	switch s.Form {
-	case FormParts:
-		return PartsText([]byte(s.Content))
-	case FormJSON:
-		switch raw := []byte(s.Content); strictjson.KindOf(raw) {
-		case strictjson.Null, strictjson.Invalid:
-			return ""
-		case strictjson.Str:
-			text, _ := strictjson.StringOf(trim(raw))
-			return text
-		}
-	}
-	return s.Content
-}
-
-func trim(raw []byte) []byte {
-	for len(raw) > 0 && (raw[0] == ' ' || raw[0] == '\n' || raw[0] == '\t' || raw[0] == '\r') {
-		raw = raw[1:]
-	}
-	for len(raw) > 0 && (raw[len(raw)-1] == ' ' || raw[len(raw)-1] == '\n' || raw[len(raw)-1] == '\t' || raw[len(raw)-1] == '\r') {
-		raw = raw[:len(raw)-1]
-	}
-	return raw
-}
-
 // ErrorText is what the model reads of an answer that is no success, never empty.
 func (s *Settlement) ErrorText() string {
-	text := ""
-	if s.Error != nil {
-		text = s.Error.Model
-	}
 	switch {
-	case s.Outcome == InDoubt && text == "":
+	case s.Error != nil && s.Error.Model != "":
+		return s.Error.Model
+	case s.Outcome == InDoubt:
 		return "It is not known whether this tool ran. Check before trying again."
-	case text == "":
-		return "The tool failed."
+	case s.Outcome == Denied:
+		return "The user refused this tool call."
 	}
-	return text
+	return "The tool failed."
 }
 
-// sum digests what the agent is told, so that the same answer has the same digest
-// whatever door it came by [INV-3]: the JSON result {"a":1.0} by REST and the
-// tool message "{\"a\": 1}" are one answer, and so are the JSON string "x" and the
-// text x. A failure is its outcome and its text for the model.
-func (s *Settlement) sum() string {
+// Same reports whether t, a later answer, is the accepted answer s again [INV-3].
+// Two answers that both came as JSON are compared as JSON, so that 1 and "1" are
+// two. Across forms it is what the agent reads that counts: the JSON result
+// {"a":1.0} and the tool message {"a": 1} are one answer, and so are the JSON
+// string "x" and the text x, or null, nothing and the empty text. Parts are
+// themselves, or the text that a client without parts was shown for them. Two
+// failures are the same if the model reads the same.
+func (s *Settlement) Same(t *Settlement) bool {
+	if s.Outcome != t.Outcome {
+		return false
+	}
+	switch {
+	case s.Outcome != OK:
+	case s.Form == FormJSON && t.Form == FormJSON:
+		return sameJSON(orNull(s.Content), orNull(t.Content))
+	case s.Form == FormParts && t.Form == FormText:
+		return t.Content == s.StringWire()
+	}
+	return s.SumDigest() == t.SumDigest()
+}
+
+func orNull(content string) []byte {
+	if content == "" {
+		return []byte("null")
+	}
+	return []byte(content)
+}
+
+// SumDigest is the SHA-256, in hex, of the outcome and what the agent reads: the
+// answer's name across doors, where Same compares more closely. Text that is JSON
+// counts as that JSON in canonical form, any other text by its bytes, parts as
+// their canonical array, a failure by its text for the model.
+func (s *Settlement) SumDigest() string {
 	b := append([]byte(s.Outcome), 0)
 	switch {
 	case s.Outcome != OK:
@@ -166,13 +189,18 @@ func (s *Settlement) sum() string {
 }
 
 // canonicalText writes a text that is JSON, other than a string, in its canonical
-// form, any other as it is.
+// form, any other as it is. The text null is nothing, as null itself is.
 func canonicalText(dst []byte, text string) []byte {
 	switch strictjson.KindOf([]byte(text)) {
 	case strictjson.Invalid, strictjson.Str:
 	default:
-		if out, err := strictjson.Canonical(append(dst, "json\x00"...), []byte(text)); err == nil {
-			return out
+		out, err := strictjson.Canonical(nil, []byte(text))
+		if err == nil && string(out) == "null" {
+			text = ""
+			break
+		}
+		if err == nil {
+			return append(append(dst, "json\x00"...), out...)
 		}
 	}
 	return append(append(dst, "text\x00"...), text...)
@@ -180,55 +208,5 @@ func canonicalText(dst []byte, text string) []byte {
 
 // DigestText is the digest of a success given as text.
 func DigestText(text string) string {
-	return sealed(&Settlement{Outcome: OK, Form: FormText, Content: text}).Digest
-}
-
-// PartsText flattens content parts for a string wire: texts joined by line ends,
-// every other part as one line of JSON that says what it is and where.
-func PartsText(parts []byte) string {
-	if !strictjson.Valid(parts) {
-		return string(parts)
-	}
-	list, err := strictjson.ArrayOf(parts)
-	if err != nil {
-		return string(parts)
-	}
-	var out []byte
-	for i, raw := range list {
-		if i > 0 {
-			out = append(out, '\n')
-		}
-		m, err := strictjson.ObjectOf(raw)
-		if err != nil {
-			out = append(out, raw...)
-			continue
-		}
-		if kind, _ := strictjson.StringOf(m.Get("type")); kind == "text" {
-			text, _ := strictjson.StringOf(m.Get("text"))
-			out = append(out, text...)
-			continue
-		}
-		out = append(out, reference(m, raw)...)
-	}
-	return string(out)
-}
-
-// reference names a medium: its own bytes, unless it carries the data itself,
-// which a model cannot read as text.
-func reference(m strictjson.Members, raw []byte) []byte {
-	src, err := strictjson.ObjectOf(m.Get("source"))
-	if err != nil {
-		return raw
-	}
-	if kind, _ := strictjson.StringOf(src.Get("type")); kind != "data" {
-		return raw
-	}
-	b := append([]byte(`{"type":`), m.Get("type")...)
-	b = append(b, `,"source":{"type":"data","mimeType":`...)
-	if mime := src.Get("mimeType"); mime != nil {
-		b = append(b, mime...)
-	} else {
-		b = append(b, "null"...)
-	}
-	return append(b, `,"omitted":true}}`...)
+	return (&Settlement{Outcome: OK, Form: FormText, Content: text}).SumDigest()
 }
