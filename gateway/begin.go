@@ -48,14 +48,21 @@ func (g *Gateway) Begin(ctx context.Context, t *frontend.Turn) (frontend.Run, er
 		return nil, g.busyFault(th)
 	}
 	r := &liveRun{
-		g: g, turn: t, agent: a, thread: th, offer: offer, begun: g.now(), headers: headers,
+		list: read(t.Input.Messages),
+		g:    g, turn: t, agent: a, thread: th, offer: offer, begun: g.now(), headers: headers,
 		state: activeRun{ID: t.Input.RunID, Round: newID(), Holder: g.instance, Started: g.now(), Lease: g.now().Add(lease)},
 	}
 	g.active.add(r)
+	begun := false
+	defer func() { // also when something panics: a drain waits for active runs
+		if !begun {
+			g.active.remove(r)
+		}
+	}()
 	if err := r.prepare(ctx); err != nil {
-		g.active.remove(r)
 		return nil, err
 	}
+	begun = true
 	g.metrics.activeRuns.WithLabelValues(a.name).Inc()
 	return r, nil
 }
@@ -90,19 +97,22 @@ func (r *liveRun) prepare(ctx context.Context) error {
 
 // plan reads the record and the client's list against each other.
 func (r *liveRun) plan(ctx context.Context) (*ledger, *plan, error) {
-	led, err := r.g.ledgerFor(ctx, r.thread, r.turn.Input.Messages)
+	led, err := r.g.ledgerFor(ctx, r.thread, r.list)
 	if err != nil {
 		return nil, nil, err
 	}
 	r.names = r.thread.names()
-	seen := map[string]bool{}
+	seen, fresh := map[string]bool{}, map[string]bool{}
 	for _, m := range r.turn.Input.Messages {
-		seen[m.ID] = r.names.Use(m.ID)
+		if known := r.names.Use(m.ID); !seen[m.ID] {
+			seen[m.ID] = known && !fresh[m.ID]
+			fresh[m.ID] = !known || fresh[m.ID]
+		}
 		for _, c := range m.ToolCalls {
 			r.names.Use(c.ID)
 		}
 	}
-	p, err := planTurn(r.turn.Input.Messages, led, func(id string) bool { return seen[id] }, r.agent)
+	p, err := planTurn(r.list, led, func(id string) bool { return seen[id] }, r.agent)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,19 +159,21 @@ func (r *liveRun) unanswered(p *plan) error {
 
 // ledgerFor loads the rounds a list may be about: those with something left to
 // do, and those whose calls the list answers or leaves without an answer.
-func (g *Gateway) ledgerFor(ctx context.Context, t *thread, msgs []agui.Message) (*ledger, error) {
-	want := func(ref roundRef) bool {
-		return ref.Open || slices.ContainsFunc(ref.Calls, func(c string) bool { return stands(msgs, c) || answers(msgs, c) })
+func (g *Gateway) ledgerFor(ctx context.Context, t *thread, msgs *messages) (*ledger, error) {
+	refs, err := g.olderRounds(ctx, t, msgs)
+	if err != nil {
+		return nil, err
 	}
-	refs := t.Rounds
+	for _, ref := range t.Rounds {
+		if ref.Open || slices.ContainsFunc(ref.Calls, msgs.mentions) {
+			refs = append(refs, ref)
+		}
+	}
 	if t.Run != nil { // a run that died holding calls
-		refs = append(slices.Clone(refs), roundRef{Key: t.Run.Round, Run: t.Run.ID, Open: true})
+		refs = append(refs, roundRef{Key: t.Run.Round, Run: t.Run.ID, Open: true})
 	}
 	led := &ledger{}
 	for _, ref := range refs {
-		if !want(ref) {
-			continue
-		}
 		rd, err := g.loadRound(ctx, ref.Key)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
@@ -177,8 +189,37 @@ func (g *Gateway) ledgerFor(ctx context.Context, t *thread, msgs []agui.Message)
 	return led, nil
 }
 
-func answers(msgs []agui.Message, call string) bool {
-	return slices.ContainsFunc(msgs, func(m agui.Message) bool { return m.ToolCallID == call })
+// olderRounds finds the rounds of calls that stand in the list and that the thread
+// itself lists no more, by the index every call has. A thread that still lists all
+// its rounds has none.
+func (g *Gateway) olderRounds(ctx context.Context, t *thread, msgs *messages) ([]roundRef, error) {
+	if !t.Trimmed {
+		return nil, nil
+	}
+	listed := map[string]bool{}
+	for _, ref := range t.Rounds {
+		for _, c := range ref.Calls {
+			listed[c] = true
+		}
+	}
+	var refs []roundRef
+	found := map[string]bool{}
+	for _, m := range msgs.list {
+		for _, c := range m.ToolCalls {
+			if listed[c.ID] {
+				continue
+			}
+			key, err := g.roundOfCall(ctx, t.key, c.ID)
+			if err != nil {
+				return nil, err
+			}
+			if key != "" && !found[key] {
+				found[key] = true
+				refs = append(refs, roundRef{Key: key})
+			}
+		}
+	}
+	return refs, nil
 }
 
 // settle writes the turn's answers, round by round, and cancels what the
@@ -215,9 +256,18 @@ func (r *liveRun) applyAnswers(rd *tool.Round, mine []answer) (changed bool, err
 	for _, a := range mine {
 		s := *a.settlement
 		s.By, s.Door, s.At = r.turn.Principal.Subject, r.turn.Frontend, r.g.now()
+		before := rd.Clone()
 		v, err := rd.Settle(a.call.ID, 0, &s, r.g.now())
 		if err != nil {
 			return false, err
+		}
+		if !fits(rd) { // its sender gets no status for one message of a list [INV-5]
+			*rd = *before
+			small := tool.NewFailure(tooMuch, string(fault.ResultTooLarge), "", false, r.agent.limits)
+			small.By, small.Door, small.At = s.By, s.Door, s.At
+			if v, err = rd.Settle(a.call.ID, 0, small, r.g.now()); err != nil {
+				return false, err
+			}
 		}
 		changed = changed || !v.Replayed
 	}
@@ -249,14 +299,13 @@ func (r *liveRun) write(led *ledger, p *plan) {
 	if waiting := stillOpen(led); len(waiting) > 0 && !p.newUser && len(in.Resume) == 0 {
 		r.pending, prelude = waiting, append(prelude, pendingFrame(waiting))
 	}
-	msgs, repairs := upstreamCopy(in.Messages, led, p.unknown, r.names)
+	msgs, repairs := upstreamCopy(r.list, led, p.unknown, r.names)
 	if repairs > 0 {
 		r.g.metrics.repairs.WithLabelValues(r.agent.name, "history").Add(float64(repairs))
 	}
 	for _, rd := range led.rounds {
-		if slices.ContainsFunc(rd.Invocations, func(inv tool.Invocation) bool {
-			return inv.State == tool.Settled && inv.Delivery != tool.Delivered
-		}) {
+		r.touched = append(r.touched, rd.Key)
+		if slices.ContainsFunc(rd.Invocations, r.tells) {
 			r.told = append(r.told, rd.Key)
 		}
 	}
@@ -266,6 +315,12 @@ func (r *liveRun) write(led *ledger, p *plan) {
 		RequestID: r.turn.RequestID, Names: r.names, Prelude: prelude,
 		Client: func(name string) bool { return r.offer.Owner(name) == tool.Client },
 	})
+}
+
+// tells reports whether this run brings the agent the answer of a call that it has
+// not been told yet.
+func (r *liveRun) tells(inv tool.Invocation) bool {
+	return inv.State == tool.Settled && inv.Delivery != tool.Delivered && r.list.stands(inv.ShownID)
 }
 
 // stillOpen lists the shown ids of calls that wait, in call order.

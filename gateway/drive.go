@@ -38,7 +38,9 @@ type liveRun struct {
 	machine *run.Machine
 	input   *agui.Input
 	headers []upstream.Header
+	list    *messages
 	told    []string // rounds whose results this run brings to the agent
+	touched []string // rounds this run has looked at
 	pending []string // calls that still wait, when the upstream is not asked [RUN-5]
 	begun   time.Time
 
@@ -199,7 +201,9 @@ func (r *liveRun) perform(ctx context.Context, acts []run.Action) {
 			r.batch = append(r.batch, a.Frame)
 		case run.Open:
 			if err := r.open(ctx, a.Call); err != nil {
-				acts, i = r.machine.FailLocal(fault.From(err), nil), -1
+				if next := r.machine.FailLocal(fault.From(err), nil); next != nil {
+					acts, i = next, -1 // else the run is ending already, and the rest of acts ends it
+				}
 			}
 		case run.Close:
 			r.closeCall(ctx, a.Call)
@@ -277,7 +281,7 @@ func (r *liveRun) open(ctx context.Context, c *run.Call) error {
 		inv.Deadline = now.Add(conf.Timeout)
 	}
 	inv.Valid, inv.ArgumentsError = r.agent.validArguments(r.offer, c.Tool, inv.Arguments)
-	if err := r.g.openCall(context.WithoutCancel(ctx), r.round(), inv); err != nil {
+	if err := r.g.openCall(context.WithoutCancel(ctx), r.thread.key, r.round(), inv); err != nil {
 		return err
 	}
 	r.opened = true
@@ -384,8 +388,8 @@ func (r *liveRun) mark(ctx context.Context, from, to tool.Delivery) error {
 			changed := false
 			for i := range rd.Invocations {
 				inv := &rd.Invocations[i]
-				if inv.State == tool.Settled && (inv.Delivery == from || to == tool.Sent && inv.Delivery == tool.Sent) {
-					changed, inv.Delivery = changed || inv.Delivery != to, to
+				if r.tells(*inv) && inv.Delivery == from {
+					changed, inv.Delivery = true, to
 				}
 			}
 			if !changed {
@@ -405,7 +409,7 @@ func (r *liveRun) stop(cause *fault.Error) { r.g.active.stop(r, cause) }
 
 // end cancels what a run left without an end, gives the thread back and counts.
 func (r *liveRun) end(ctx context.Context, outcome string) {
-	if r.machine.Outcome() == "" {
+	if !r.machine.Done() {
 		r.cancelCalls(ctx, reasonClientGone)
 	}
 	r.giveBack(r.keep)
@@ -436,10 +440,8 @@ func (r *liveRun) keep(rec *threadRecord) {
 	rec.Backend = append(slices.Clone(rec.Backend), r.machine.Backend()...)
 	rec.Backend = rec.Backend[max(0, len(rec.Backend)-keptCalls):]
 	for i := range rec.Rounds {
-		for _, key := range r.told {
-			if rec.Rounds[i].Key == key {
-				r.refresh(ctx, &rec.Rounds[i])
-			}
+		if slices.Contains(r.touched, rec.Rounds[i].Key) {
+			r.refresh(ctx, &rec.Rounds[i])
 		}
 	}
 	if !r.opened {

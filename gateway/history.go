@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/aguigate/aguigate/adapters/frontend"
@@ -57,23 +56,23 @@ type plan struct {
 // planTurn reads a client's list. known tells whether the thread has seen a
 // message id before. A refusal is about the trailing tool messages only: what
 // stands further back is history and comes back with every later run [HIST-4].
-func planTurn(msgs []agui.Message, led *ledger, known func(id string) bool, a *agent) (*plan, error) {
+func planTurn(msgs *messages, led *ledger, known func(id string) bool, a *agent) (*plan, error) {
 	p := &plan{unknown: map[int]bool{}}
-	trailing := trailingTools(msgs)
+	trailing := msgs.trailing()
 	answered := map[*tool.Invocation]*tool.Settlement{}
-	for i, m := range msgs {
+	for i, m := range msgs.list {
 		if m.Role != agui.RoleTool {
 			continue
 		}
 		rd, inv := led.call(m.ToolCallID)
 		if inv == nil {
-			p.unknown[i] = !stands(msgs, m.ToolCallID)
+			p.unknown[i] = !msgs.stands(m.ToolCallID)
 			continue
 		}
 		if inv.State != tool.Open && m.ID == run.ResultID(inv.ShownID) {
 			continue // the gateway's own words come back
 		}
-		if i < trailing && (inv.State != tool.Open || calledAgain(msgs[i+1:], m.ToolCallID)) {
+		if i < trailing && (inv.State != tool.Open || msgs.calledAfter(i, m.ToolCallID)) {
 			continue
 		}
 		s := messageSettlement(a, inv, m)
@@ -90,7 +89,7 @@ func planTurn(msgs []agui.Message, led *ledger, known func(id string) bool, a *a
 		for _, inv := range rd.OpenCalls() {
 			if answered[inv] == nil {
 				p.missing = append(p.missing, inv)
-				p.newUser = p.newUser || goesOn(msgs, inv.ShownID, known)
+				p.newUser = p.newUser || msgs.goesOn(inv.ShownID, known)
 			}
 		}
 	}
@@ -98,38 +97,6 @@ func planTurn(msgs []agui.Message, led *ledger, known func(id string) bool, a *a
 }
 
 func pointer(i int) string { return "/messages/" + strconv.Itoa(i) }
-
-// trailingTools is the index of the first of the tool messages at the end.
-func trailingTools(msgs []agui.Message) int {
-	i := len(msgs)
-	for i > 0 && msgs[i-1].Role == agui.RoleTool {
-		i--
-	}
-	return i
-}
-
-func calledAgain(later []agui.Message, call string) bool { return stands(later, call) }
-
-// stands reports whether an assistant message of the list holds the call.
-func stands(msgs []agui.Message, call string) bool {
-	return slices.ContainsFunc(msgs, func(m agui.Message) bool { return holds(m, call) })
-}
-
-func holds(m agui.Message, call string) bool {
-	return slices.ContainsFunc(m.ToolCalls, func(c agui.ToolCall) bool { return c.ID == call })
-}
-
-// goesOn reports a user message that was written after the call: it stands after
-// the call's assistant message or, where that is missing, is new [RUN-6].
-func goesOn(msgs []agui.Message, call string, known func(string) bool) bool {
-	at := slices.IndexFunc(msgs, func(m agui.Message) bool { return holds(m, call) })
-	for _, m := range msgs[at+1:] {
-		if m.Role == agui.RoleUser && (at >= 0 || !known(m.ID)) {
-			return true
-		}
-	}
-	return false
-}
 
 // messageSettlement turns a tool message into a settlement. The sender gets no
 // status of its own for one message of a list, so what cannot be accepted is
@@ -161,9 +128,9 @@ func messageSettlement(a *agent, inv *tool.Invocation, m agui.Message) *tool.Set
 // upstreamCopy is the list the agent reads: every call the record knows is
 // answered right after its assistant message, in call order, with its accepted
 // result; ids are the upstream's own [HIST-3, F001, F003, UP-4].
-func upstreamCopy(msgs []agui.Message, led *ledger, unknown map[int]bool, names *run.Names) (out []agui.Message, repairs int) {
+func upstreamCopy(msgs *messages, led *ledger, unknown map[int]bool, names *run.Names) (out []agui.Message, repairs int) {
 	placed := map[int]bool{}
-	for i, m := range msgs {
+	for i, m := range msgs.list {
 		if placed[i] {
 			continue
 		}
@@ -171,13 +138,19 @@ func upstreamCopy(msgs []agui.Message, led *ledger, unknown map[int]bool, names 
 			repairs++
 			continue
 		}
+		m, unusable := usableArguments(m)
+		repairs += len(unusable)
 		out = append(out, names.ToUpstream(m))
 		for _, c := range m.ToolCalls {
-			at := answerOf(msgs, i, c.ID)
+			at := msgs.answerOf(i, c.ID)
 			if at >= 0 {
 				placed[at] = true
 			}
-			res, changed, ok := resultFor(msgs, at, led, c.ID)
+			res, changed, ok := resultFor(msgs.list, at, led, c.ID)
+			if !ok && unusable[c.ID] {
+				res = agui.NewToolMessage(run.ResultID(c.ID), c.ID, strictjson.Quote(run.NotRun), run.NotRun)
+				changed, ok = true, true
+			}
 			if !ok {
 				continue
 			}
@@ -190,18 +163,35 @@ func upstreamCopy(msgs []agui.Message, led *ledger, unknown map[int]bool, names 
 	return out, repairs
 }
 
-// answerOf finds the tool message that belongs to a call of message i: the next
-// one of that id, up to where the same id is called again (F015).
-func answerOf(msgs []agui.Message, i int, call string) int {
-	for j := i + 1; j < len(msgs); j++ {
-		if holds(msgs[j], call) {
-			return -1
+// usableArguments gives calls without readable arguments an empty object, which is
+// all a provider takes back (F037, F038). It names those whose arguments were
+// broken: they cannot have run.
+func usableArguments(m agui.Message) (agui.Message, map[string]bool) {
+	var broken map[string]bool
+	changed := false
+	calls := []byte{'['}
+	for i, c := range m.ToolCalls {
+		raw := c.Raw
+		if args, err := tool.ParseArguments(c.Arguments); err != nil || args != c.Arguments {
+			changed = true
+			if err != nil {
+				if broken == nil {
+					broken = map[string]bool{}
+				}
+				broken[c.ID] = true
+			}
+			fn := agui.Frame{Raw: agui.Frame{Raw: raw}.Field("function")}.With("arguments", []byte(`"{}"`)).Raw
+			raw = agui.Frame{Raw: raw}.With("function", fn).Raw
 		}
-		if msgs[j].Role == agui.RoleTool && msgs[j].ToolCallID == call {
-			return j
+		if i > 0 {
+			calls = append(calls, ',')
 		}
+		calls = append(calls, raw...)
 	}
-	return -1
+	if changed {
+		m = m.With("toolCalls", append(calls, ']'))
+	}
+	return m, broken
 }
 
 // resultFor gives the tool message the agent reads for a call: the client's own

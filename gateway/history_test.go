@@ -102,16 +102,16 @@ func TestUpstreamCopy(t *testing.T) {
 	} {
 		led := rounds(t, strings.Split(c.record, "|")...)
 		msgs := list(t, c.in)
-		p, err := planTurn(msgs, led, func(string) bool { return true }, &agent{})
+		p, err := planTurn(read(msgs), led, func(string) bool { return true }, &agent{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		got, _ := upstreamCopy(msgs, led, p.unknown, run.NewNames(nil, nil))
+		got, _ := upstreamCopy(read(msgs), led, p.unknown, run.NewNames(nil, nil))
 		if short(got) != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, short(got), c.want)
 		}
-		again, repairs := upstreamCopy(got, led, nil, run.NewNames(nil, nil))
+		again, repairs := upstreamCopy(read(got), led, nil, run.NewNames(nil, nil))
 		if short(again) != c.want || repairs != 0 && !strings.Contains(c.record, "!") {
 			t.Errorf("%s, a second time: %s, %d repairs", c.name, short(again), repairs)
 		}
@@ -138,7 +138,7 @@ func TestPlanTurn(t *testing.T) {
 		{"a list that no longer holds the call", "u", "c1", 0, 1, false, ""},
 	} {
 		led := rounds(t, strings.Split(c.record, "|")...)
-		p, err := planTurn(list(t, c.in), led, func(string) bool { return true }, &agent{})
+		p, err := planTurn(read(list(t, c.in)), led, func(string) bool { return true }, &agent{})
 		if fault.CodeOf(err) != c.code {
 			t.Errorf("%s: %v, want %q", c.name, err, c.code)
 		}

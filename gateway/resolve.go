@@ -115,8 +115,11 @@ func (g *Gateway) settleRound(ctx context.Context, p principal.Principal, rd *to
 			replayed[i] = v.Replayed
 			changed = changed || !v.Replayed
 		}
-		if !changed {
+		switch {
+		case !changed:
 			return errUnchanged
+		case !fits(fresh):
+			return fault.New(fault.ResultTooLarge, tooMuch)
 		}
 		return nil
 	})
@@ -191,31 +194,28 @@ func openRounds(rounds []*tool.Round) (out []*tool.Round) {
 // either side is named [REST-2].
 func assign(rounds []*tool.Round, answers []frontend.Answer) ([][]frontend.Answer, error) {
 	out := make([][]frontend.Answer, len(rounds))
-	used := make([]bool, len(answers))
+	answered := map[string]bool{}
 	var missing, unknown []string
-	for i, rd := range rounds {
-		anyOpen := len(rd.OpenCalls()) > 0
-		for j := range rd.Invocations {
-			inv := &rd.Invocations[j]
-			n := slices.IndexFunc(answers, func(a frontend.Answer) bool {
-				return a.ID == inv.ID || a.ID == inv.CallID || a.ID == inv.ShownID
-			})
-			switch {
-			case n < 0 && (inv.State == tool.Open || !anyOpen && inv.State == tool.Settled):
-				missing = append(missing, inv.ID)
-			case n >= 0 && used[n]:
-				return nil, fault.New(fault.InvalidRequest, "two calls answer to the id %q: use the public id", answers[n].ID).At("results")
-			case n >= 0:
-				used[n] = true
-				a := answers[n]
-				a.ID = inv.ID
-				out[i] = append(out[i], a)
-			}
+	for _, a := range answers {
+		i, inv := meant(rounds, a.ID)
+		switch {
+		case inv == nil:
+			unknown = append(unknown, a.ID)
+		case answered[inv.ID]:
+			return nil, fault.New(fault.InvalidRequest, "the call %q is answered twice", a.ID).At("/results")
+		default:
+			answered[inv.ID] = true
+			a.ID = inv.ID
+			out[i] = append(out[i], a)
 		}
 	}
-	for n, u := range used {
-		if !u {
-			unknown = append(unknown, answers[n].ID)
+	for _, rd := range rounds {
+		closed := rd.Done()
+		for j := range rd.Invocations {
+			inv := &rd.Invocations[j]
+			if !answered[inv.ID] && (inv.State == tool.Open || closed && inv.State == tool.Settled) {
+				missing = append(missing, inv.ID)
+			}
 		}
 	}
 	if len(missing)+len(unknown) == 0 {
@@ -229,4 +229,22 @@ func assign(rounds []*tool.Round, answers []frontend.Answer) ([][]frontend.Answe
 		says = append(says, "not waiting on this thread: "+strings.Join(unknown, ", "))
 	}
 	return nil, fault.New(fault.IncompleteResults, "the results have to answer every open call once; %s", strings.Join(says, "; ")).At("/results")
+}
+
+// meant finds the call of an id: by what clients were shown before the upstream's
+// own id, in the newest round that has it.
+func meant(rounds []*tool.Round, id string) (round int, inv *tool.Invocation) {
+	for i := len(rounds) - 1; i >= 0; i-- {
+		found := rounds[i].Find(id)
+		if found == nil {
+			continue
+		}
+		if found.CallID != id || found.ShownID == id || found.ID == id {
+			return i, found
+		}
+		if inv == nil {
+			round, inv = i, found
+		}
+	}
+	return round, inv
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,6 +48,42 @@ func (g *Gateway) readRound(ctx context.Context, key string) (*tool.Round, uint6
 	return rd, rec.Revision, nil
 }
 
+// maxRecord keeps a record below what the store takes, 8 MiB, with room for what
+// is added to a round later: a state, a time, a cancellation.
+const maxRecord = 7 << 20
+
+// tooMuch says why a result that is small enough alone is refused.
+const tooMuch = "the results of this round are too large together"
+
+// fits reports that a round with its answers can still be stored. It is cheap for
+// all rounds but the very large.
+func fits(rd *tool.Round) bool {
+	size := 0
+	for i := range rd.Invocations {
+		inv := &rd.Invocations[i]
+		size += 1024 + len(inv.Arguments)
+		if inv.Settlement != nil {
+			size += len(inv.Settlement.Content)
+		}
+	}
+	if size < maxRecord/6 { // no character takes more than six bytes in JSON
+		return true
+	}
+	value, err := encode(rd)
+	return err == nil && len(value) <= maxRecord
+}
+
+// encode writes a record without the escapes that only matter inside HTML.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
 // errUnchanged says that a change found nothing to do.
 var errUnchanged = errors.New("unchanged")
 
@@ -78,7 +115,7 @@ func (g *Gateway) changeRound(ctx context.Context, key string, create func() *to
 			return nil, err
 		}
 		rd.Writer, rd.Updated = newID(), g.now()
-		value, err := json.Marshal(rd)
+		value, err := encode(rd)
 		if err != nil {
 			return nil, err
 		}
@@ -108,14 +145,18 @@ func (g *Gateway) wake(ctx context.Context, key string) {
 	}
 }
 
-// openCall records one call of a run [INV-1]. The index is written first: an
-// index without its call leads nowhere and harms nobody.
-func (g *Gateway) openCall(ctx context.Context, rd tool.Round, inv tool.Invocation) error {
-	index, err := json.Marshal(indexRecord{Round: rd.Key})
+// openCall records one call of a run [INV-1]: under its public id, under its name
+// in the thread, and in its round. The indexes are written first: an index without
+// its call leads nowhere and harms nobody.
+func (g *Gateway) openCall(ctx context.Context, thread string, rd tool.Round, inv tool.Invocation) error {
+	index, err := encode(indexRecord{Round: rd.Key})
 	if err != nil {
 		return err
 	}
 	if _, err := g.store.Create(ctx, store.Index, inv.ID, index); err != nil {
+		return err
+	}
+	if err := g.indexCall(ctx, callKey(thread, inv.ShownID), index); err != nil {
 		return err
 	}
 	_, err = g.changeRound(ctx, rd.Key,
@@ -125,6 +166,41 @@ func (g *Gateway) openCall(ctx context.Context, rd tool.Round, inv tool.Invocati
 		g.log.Debug("invocation opened", "invocation", inv.ID, "tool", inv.Tool, "agent", inv.Agent, "run", inv.Run, "valid", inv.Valid)
 	}
 	return err
+}
+
+func callKey(thread, shown string) string { return store.Key(thread, "call", shown) }
+
+// indexCall points a call's name to its round. A name is used once in a thread,
+// but a thread forgets very old names: then the newest round has it.
+func (g *Gateway) indexCall(ctx context.Context, key string, index []byte) error {
+	for {
+		_, err := g.store.Create(ctx, store.Index, key, index)
+		if !errors.Is(err, store.ErrExists) {
+			return err
+		}
+		old, err := g.store.Get(ctx, store.Index, key)
+		if err != nil {
+			return err
+		}
+		if _, err = g.store.Update(ctx, store.Index, key, index, old.Revision); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// roundOfCall finds the round of a call by its name in the thread, "" for a call
+// the gateway does not know.
+func (g *Gateway) roundOfCall(ctx context.Context, thread, shown string) (string, error) {
+	rec, err := g.store.Get(ctx, store.Index, callKey(thread, shown))
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var ix indexRecord
+	err = json.Unmarshal(rec.Value, &ix)
+	return ix.Round, err
 }
 
 // findRound gives the round of a public id, if the caller may know of it.

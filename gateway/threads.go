@@ -18,7 +18,7 @@ import (
 
 // Bounds of a thread's record; past them the oldest entries go.
 const (
-	keptRounds = 64   // closed rounds a thread can still look up
+	keptRounds = 64   // closed rounds a thread lists itself
 	keptIDs    = 4096 // ids remembered as used [INV-2]
 	keptCalls  = 256  // calls of the upstream's own [OWN-3]
 	lease      = 30 * time.Second
@@ -35,6 +35,7 @@ type threadRecord struct {
 	Active  time.Time    `json:"active"`
 	Run     *activeRun   `json:"run,omitempty"`
 	Rounds  []roundRef   `json:"rounds,omitempty"`  // oldest first
+	Trimmed bool         `json:"trimmed,omitempty"` // there were more of them
 	Backend []string     `json:"backend,omitempty"` // the upstream's own calls, shown ids, newest last
 	Seen    string       `json:"seen,omitempty"`    // used ids, eight bytes each
 	Renames []run.Rename `json:"renames,omitempty"`
@@ -55,7 +56,7 @@ type roundRef struct {
 	Key   string   `json:"key"`
 	Run   string   `json:"run"`
 	Calls []string `json:"calls"` // ids as shown to clients
-	Open  bool     `json:"open"`  // some call still waits, or its answer was not delivered
+	Open  bool     `json:"open"`  // some call still waits
 }
 
 // thread is a loaded record. revision 0 means it is not in the store yet.
@@ -146,15 +147,9 @@ func refOf(rd *tool.Round) roundRef {
 	ref := roundRef{Key: rd.Key, Run: rd.Run}
 	for i := range rd.Invocations {
 		ref.Calls = append(ref.Calls, rd.Invocations[i].ShownID)
-		ref.Open = ref.Open || pendingOf(&rd.Invocations[i])
+		ref.Open = ref.Open || rd.Invocations[i].State == tool.Open
 	}
 	return ref
-}
-
-// pendingOf reports a call that the next run must look at: it waits, or its
-// answer has not reached the agent.
-func pendingOf(inv *tool.Invocation) bool {
-	return inv.State == tool.Open || inv.State == tool.Settled && inv.Delivery != tool.Delivered
 }
 
 // give ends the active run on the thread: its round is entered, ids are kept.
@@ -168,7 +163,7 @@ func (g *Gateway) give(ctx context.Context, t *thread, r *activeRun, change func
 		if change != nil {
 			change(&next)
 		}
-		next.Rounds = trimRounds(next.Rounds)
+		next.trim()
 		err := g.writeThread(ctx, t, next)
 		if err == nil || !errors.Is(err, store.ErrConflict) {
 			return err
@@ -190,7 +185,7 @@ func (g *Gateway) give(ctx context.Context, t *thread, r *activeRun, change func
 // writeThread stores next over t and makes t it.
 func (g *Gateway) writeThread(ctx context.Context, t *thread, next threadRecord) error {
 	ctx = context.WithoutCancel(ctx) // what is written is known to be written
-	value, err := json.Marshal(next)
+	value, err := encode(next)
 	if err != nil {
 		return err
 	}
@@ -207,15 +202,16 @@ func (g *Gateway) writeThread(ctx context.Context, t *thread, next threadRecord)
 	return nil
 }
 
-func trimRounds(refs []roundRef) []roundRef {
-	for i := 0; len(refs) > keptRounds && i < len(refs); {
-		if refs[i].Open {
+// trim drops the oldest closed rounds from the thread's own list. Their calls are
+// still found by the index each has.
+func (rec *threadRecord) trim() {
+	for i := 0; len(rec.Rounds) > keptRounds && i < len(rec.Rounds); {
+		if rec.Rounds[i].Open {
 			i++
 			continue
 		}
-		refs = slices.Delete(refs, i, i+1)
+		rec.Rounds, rec.Trimmed = slices.Delete(rec.Rounds, i, i+1), true
 	}
-	return refs
 }
 
 // names starts the id book of a run.

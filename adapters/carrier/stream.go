@@ -48,8 +48,8 @@ type Stream struct {
 //
 // HTTP/1.0 has no chunks: 400 invalid_request.
 func (r *Request) Stream(contentType string, run func(ctx context.Context, w *Stream) error) error {
-	if !r.ctx.Request.Header.IsHTTP11() {
-		return fault.New(fault.InvalidRequest, "streams need HTTP/1.1")
+	if err := r.Streamable(); err != nil {
+		return err
 	}
 	r.dropBody()
 	resp := &r.ctx.Response
@@ -61,6 +61,15 @@ func (r *Request) Stream(contentType string, run func(ctx context.Context, w *St
 	r.stream = &Stream{r: r, run: run, timeout: r.s.opt.WriteTimeout}
 	r.stream.arm(time.Now())
 	resp.SetBodyStream(streamBody{r.stream}, -1)
+	return nil
+}
+
+// Streamable is the fault Stream would give for this request, nil if none: for
+// handlers that change something before they answer [ERR-1].
+func (r *Request) Streamable() error {
+	if !r.ctx.Request.Header.IsHTTP11() {
+		return fault.New(fault.InvalidRequest, "streams need HTTP/1.1")
+	}
 	return nil
 }
 

@@ -2,6 +2,8 @@ package run
 
 import (
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/aguigate/aguigate/protocol/agui"
 	"github.com/aguigate/aguigate/protocol/fault"
@@ -33,7 +35,12 @@ func (m *Machine) book(f agui.Frame) {
 	}
 }
 
-func opened(list []string, id string) []string { return append(list, id) }
+func opened(list []string, id string) []string {
+	if id == "" {
+		return list // malformed: nothing could close it
+	}
+	return append(list, id)
+}
 
 func closed(list []string, id string) []string {
 	if i := slices.Index(list, id); i >= 0 {
@@ -79,6 +86,9 @@ func (m *Machine) newCall(f agui.Frame) (*Call, *fault.Error) {
 	if id == "" || name == "" {
 		return nil, fault.New(fault.UpstreamProtocolError, "%s without toolCallId or toolCallName", f.Type)
 	}
+	if len(id) > MaxID || len(f.Text("parentMessageId")) > MaxID || strings.ContainsRune(id, utf8.RuneError) {
+		return nil, fault.New(fault.UpstreamProtocolError, "a tool call's ids are at most %d bytes of whole characters", MaxID)
+	}
 	if old := m.byID[id]; old != nil && (old.Client || !old.ended) {
 		return nil, fault.New(fault.UpstreamProtocolError, "tool call %q was started twice in one run", clip(id))
 	}
@@ -105,10 +115,21 @@ func (m *Machine) clientCalls() int {
 }
 
 func (m *Machine) callArgs(f agui.Frame, out []Action) []Action {
-	if bad := m.addArguments(m.byID[f.Text("toolCallId")], f); bad != nil {
+	c := m.byID[f.Text("toolCallId")]
+	if c == nil {
+		return m.unknownCall(f, out)
+	}
+	if bad := m.addArguments(c, f); bad != nil {
 		return m.fail(m.errorFrame(bad), out)
 	}
 	return append(out, Action{Frame: m.names(f)})
+}
+
+// unknownCall ends a run that goes on with a call it never began: the published
+// clients die of it without a word, and what they had read could not be recorded.
+func (m *Machine) unknownCall(f agui.Frame, out []Action) []Action {
+	return m.fail(m.errorFrame(fault.New(fault.UpstreamProtocolError,
+		"%s for tool call %q, which was not started in this run", f.Type, clip(f.Text("toolCallId")))), out)
 }
 
 // addArguments keeps the arguments of client calls; others are not read.
@@ -116,19 +137,30 @@ func (m *Machine) addArguments(c *Call, f agui.Frame) *fault.Error {
 	if c == nil || !c.Client {
 		return nil
 	}
-	delta := f.Text("delta")
-	if c.ended && delta != "" {
+	raw := f.Field("delta")
+	if strictjson.KindOf(raw) != strictjson.Str {
+		if raw == nil && c.chunked {
+			return nil // a chunk may bring nothing
+		}
+		return fault.New(fault.UpstreamProtocolError, "the delta of tool call %q is no string", clip(c.ID))
+	}
+	delta := raw[1 : len(raw)-1]
+	if c.ended && len(delta) > 0 {
 		return fault.New(fault.UpstreamProtocolError, "arguments of tool call %q go on after its end", clip(c.ID))
 	}
 	if m.argBytes += len(delta); m.argBytes > m.set.ArgumentBytes {
 		return fault.New(fault.EventTooLarge, "the arguments of this run's client tool calls are over %d bytes", m.set.ArgumentBytes)
 	}
-	c.Arguments = append(c.Arguments, delta...)
+	c.written = append(c.written, delta...)
 	return nil
 }
 
 func (m *Machine) callEnd(f agui.Frame, out []Action) []Action {
-	out, ok := m.endCall(m.byID[f.Text("toolCallId")], out)
+	c := m.byID[f.Text("toolCallId")]
+	if c == nil {
+		return m.unknownCall(f, out)
+	}
+	out, ok := m.endCall(c, out)
 	if !ok {
 		return out
 	}
@@ -149,12 +181,20 @@ func (m *Machine) endCall(c *Call, out []Action) (_ []Action, ok bool) {
 		m.calls = slices.DeleteFunc(m.calls, func(o *Call) bool { return o == c })
 		return out, true
 	}
-	args, err := tool.ParseArguments(string(c.Arguments))
+	if c.answered { // by the upstream, before it ended: nobody is asked
+		c.ended = true
+		return out, true
+	}
+	text, err := strictjson.StringOf(slices.Concat([]byte{'"'}, c.written, []byte{'"'}))
+	var args string
+	if err == nil {
+		args, err = tool.ParseArguments(text)
+	}
 	if err != nil {
-		bad := fault.New(fault.MalformedToolArgs, "the arguments of tool call %q (%s) are not one JSON value", clip(c.ID), clip(c.Tool))
+		bad := fault.New(fault.MalformedToolArgs, "the arguments of tool call %q (%s) cannot be read as one JSON value", clip(c.ID), clip(c.Tool)).Because(err)
 		return m.fail(m.errorFrame(bad), out), false
 	}
-	c.ended, c.Arguments = true, []byte(args)
+	c.ended, c.Arguments, c.written = true, []byte(args), nil
 	return append(out, Action{Kind: Open, Call: c}), true
 }
 

@@ -64,25 +64,24 @@ func (m *Machine) showSettled(settled []Answer, out []Action) []Action {
 func ResultID(shown string) string { return "gw-" + shown }
 
 func (m *Machine) heldOutcome() *agui.Outcome {
-	raw := m.held.Field("outcome")
-	if raw == nil || strictjson.KindOf(raw) == strictjson.Null {
-		return nil
-	}
-	o, err := agui.ParseOutcome(raw)
+	o, err := agui.ParseOutcome(m.held.Field("outcome"))
 	if err != nil {
-		return nil // passed on as it came: the client judges it
+		return nil
 	}
 	return o
 }
 
 // withOutcome writes the outcome as this client's profile has it.
 func (m *Machine) withOutcome(f agui.Frame, open []string) agui.Frame {
+	m.outcome = "success"
 	raw := f.Field("outcome")
 	var o *agui.Outcome
 	if raw != nil {
 		var err error
-		if o, err = agui.ParseOutcome(raw); err != nil && strictjson.KindOf(raw) != strictjson.Null {
-			return f
+		if o, err = agui.ParseOutcome(raw); err != nil || o == nil {
+			// Malformed, or of a type nobody knows: a client would die of it.
+			o, f = nil, f.Without("outcome")
+			m.repair("outcome")
 		}
 	}
 	if o != nil && o.Kind == agui.OutcomeInterrupt {
@@ -92,7 +91,6 @@ func (m *Machine) withOutcome(f agui.Frame, open []string) agui.Frame {
 		}
 		return f
 	}
-	m.outcome = "success"
 	if o != nil && o.Kind == agui.OutcomeCancelled {
 		m.outcome = "cancelled"
 		if !m.set.Modern {
@@ -101,16 +99,22 @@ func (m *Machine) withOutcome(f agui.Frame, open []string) agui.Frame {
 		return f
 	}
 	if !m.set.Modern {
-		if o != nil && len(o.PendingToolCallIDs) > 0 {
-			return f.With("outcome", []byte(`{"type":"success"}`))
+		if o == nil || onlyType(f.Field("outcome")) {
+			return f
 		}
-		return f
+		return f.With("outcome", []byte(`{"type":"success"}`)) // 0.0.59 dies of any other key
 	}
 	if o == nil && len(open) == 0 || o != nil && sameList(o.PendingToolCallIDs, open) {
 		return f
 	}
 	want := agui.Outcome{Kind: agui.OutcomeSuccess, PendingToolCallIDs: open}
 	return f.With("outcome", want.Append(nil))
+}
+
+// onlyType reports an object that has no member beside its type.
+func onlyType(raw []byte) bool {
+	m, err := strictjson.ObjectOf(raw)
+	return err == nil && len(m) == 1
 }
 
 func sameList(a, b []string) bool {

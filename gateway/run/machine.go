@@ -33,8 +33,12 @@ type Setup struct {
 // DefaultArgumentBytes keeps a round well under the store's largest record.
 const DefaultArgumentBytes = 1 << 20
 
-// MaxCalls bounds the client calls of one run.
-const MaxCalls = 256
+// MaxCalls bounds the client calls of one run, MaxID the bytes of a tool call's
+// ids: both stand in the records of the round and the thread.
+const (
+	MaxCalls = 256
+	MaxID    = 1024
+)
 
 // Kind says what an action asks of the driver.
 type Kind uint8
@@ -72,6 +76,7 @@ type Call struct {
 	Arguments []byte // as written
 	Client    bool
 
+	written  []byte // the deltas' JSON text: a character may be cut between two of them
 	ended    bool
 	answered bool
 	chunked  bool // assembled from chunks: the client makes its END itself
@@ -149,7 +154,8 @@ func (m *Machine) Step(f agui.Frame, out []Action) []Action {
 		return out
 	case m.held != nil:
 		if f.Type == agui.RunStarted { // a second run is joined into this one
-			m.held = nil
+			m.held, m.byID = nil, nil
+			m.set.Names.NextRun()
 		} else {
 			m.dropped++
 		}
@@ -201,6 +207,11 @@ func (m *Machine) take(f agui.Frame, out []Action) []Action {
 	if !m.shows(f.Type) {
 		m.dropped++
 		return out
+	}
+	if f.Type == agui.MessagesSnapshot {
+		if err := agui.CheckSnapshot(f); err != nil {
+			return m.fail(m.errorFrame(fault.From(err)), out)
+		}
 	}
 	return append(out, Action{Frame: m.names(f)})
 }

@@ -63,9 +63,13 @@ func (n *Names) Renames() []Rename { return n.renames }
 // Renamed reports whether this run added renames.
 func (n *Names) Renamed() bool { return len(n.renames) > n.old }
 
+// NextRun begins another run of the upstream inside the client's: ids that come
+// again are new ones [RUN-2].
+func (n *Names) NextRun() { n.run = nil }
+
 // Start gives the name under which an id that begins in this run is shown.
 func (n *Names) Start(id string) string {
-	if id == "" {
+	if id == "" || len(id) > MaxID { // what no record keeps is not renamed
 		return id
 	}
 	if shown, ok := n.run[id]; ok {
@@ -188,51 +192,60 @@ func (n *Names) renameInterrupts(o *agui.Outcome) (changed bool) {
 	return changed
 }
 
-// renameSnapshot gives the messages of a snapshot their shown ids: the first
-// message of an id keeps it, the k-th is the k-th name the id was given.
+// renameSnapshot gives the messages of a snapshot their shown ids. A snapshot that
+// needs none of them is returned as it came [RUN-7].
 func (n *Names) renameSnapshot(f agui.Frame) agui.Frame {
 	msgs, err := agui.ReadMessages(f.Field("messages"))
 	if err != nil {
 		return f // malformed: the client judges it
 	}
-	count := map[string]int{}
+	total, count := map[string]int{}, map[string]int{}
+	for _, msg := range msgs {
+		total["m"+msg.ID]++
+		for _, c := range msg.ToolCalls {
+			total["c"+c.ID]++
+		}
+	}
 	name := func(id string) string {
 		count[id]++
-		return n.nth(id, count[id])
+		return n.nth(id, count[id], total[id])
 	}
+	changed := false
 	current := map[string]string{}
 	out := []byte{'['}
 	for i, msg := range msgs {
 		if shown := name("m" + msg.ID)[1:]; shown != msg.ID {
-			msg = msg.With("id", quote(shown))
+			msg, changed = msg.With("id", quote(shown)), true
 		}
 		for _, c := range msg.ToolCalls {
 			current[c.ID] = name("c" + c.ID)[1:]
+			changed = changed || current[c.ID] != c.ID
 		}
+		changed = changed || current[msg.ToolCallID] != "" && current[msg.ToolCallID] != msg.ToolCallID
 		msg = showCalls(msg, current)
 		if i > 0 {
 			out = append(out, ',')
 		}
 		out = append(out, msg.Raw...)
 	}
+	if !changed {
+		return f
+	}
 	return f.With("messages", append(out, ']'))
 }
 
-// nth gives the k-th shown name of an id; the id carries one letter in front, so
-// that messages and calls of the same id count apart.
-func (n *Names) nth(tagged string, k int) string {
-	id, seen := tagged[1:], 1
-	if k == 1 {
-		return tagged
-	}
+// nth gives the shown name of the k-th of so many messages of one id: a list that
+// holds fewer than the thread has seen holds the newest. The id carries one letter
+// in front, so that messages and calls of the same id count apart.
+func (n *Names) nth(tagged string, k, of int) string {
+	shown := []string{tagged[1:]}
 	for _, r := range n.renames {
-		if r.Upstream == id {
-			if seen++; seen == k {
-				return tagged[:1] + r.Shown
-			}
+		if r.Upstream == tagged[1:] {
+			shown = append(shown, r.Shown)
 		}
 	}
-	return tagged
+	at := len(shown) - of + k - 1
+	return tagged[:1] + shown[min(max(at, 0), len(shown)-1)]
 }
 
 func showCalls(msg agui.Message, shown map[string]string) agui.Message {

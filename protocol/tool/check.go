@@ -93,11 +93,16 @@ func hiddenFault(what, name string, r rune) *fault.Error {
 // hidden finds the first character that a person who reviews a text would not
 // see, and that a model reads all the same: controls, except tabs and line ends,
 // format characters such as zero-width and bidirectional ones, tags, variation
-// selectors, fillers, private use. A joiner or a variation selector of an emoji
-// is one of them: descriptions can do without.
+// selectors, fillers, private use. Of an emoji's invisible parts only the selector
+// of its coloured form passes, behind a symbol; a joiner is one of the others:
+// descriptions can do without.
 func hidden(s string) (rune, bool) {
+	before := rune(0)
 	for i, r := range s {
+		last := before
+		before = r
 		switch {
+		case r == 0xFE0F && unicode.In(last, unicode.So, unicode.Sm): // the emoji form of a symbol
 		case r == '\n' || r == '\t' || r >= ' ' && r < 0x7F:
 		case r == '\r' && strings.HasPrefix(s[i:], "\r\n"):
 		case r == utf8.RuneError && !utf8.ValidString(s):

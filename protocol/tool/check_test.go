@@ -90,6 +90,9 @@ func TestHiddenCharacters(t *testing.T) {
 		"a\u200fb":                             0x200F,
 		"a\u2028b":                             0x2028,
 		"a\ufe0fb":                             0xFE0F,
+		"\u26a0\ufe0f careful":                 0, // the emoji form of a symbol
+		"\u26a0\ufe0f\ufe0f":                   0xFE0F,
+		"\u26a0\ufe0eb":                        0xFE0E,
 		"a\U000e0101b":                         0xE0101,
 		"a\U000e0041b":                         0xE0041,
 		"a\u3164b":                             0x3164,

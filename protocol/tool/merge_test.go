@@ -32,15 +32,52 @@ func configured() []Tool {
 
 // MERGE-1 to MERGE-6, F025 to F033.
 func TestMerge(t *testing.T) {
+	for _, c := range mergeCases() {
+		t.Run(c.name, func(t *testing.T) {
+			for range 3 { // F030: three equal runs offer the same list
+				o, err := Merge(c.in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := brief(o); got != c.want {
+					t.Fatalf("offered\n%s\nwant\n%s", got, c.want)
+				}
+				if diff := cmp.Diff([][]string{c.ignored, c.conf}, [][]string{o.Ignored, o.ConfigIgnored}); diff != "" {
+					t.Fatal(diff)
+				}
+				for _, name := range strings.Fields(c.clients) {
+					if o.Owner(name) != Client {
+						t.Errorf("%s is the upstream's", name)
+					}
+				}
+				for _, name := range strings.Fields(c.upstream) { // MERGE-6, F026
+					if o.Owner(name) != Upstream {
+						t.Errorf("%s is the client's", name)
+					}
+				}
+				for _, tl := range o.Tools {
+					if tl.Handler != Client {
+						t.Errorf("%s is offered with handler %q", tl.Name, tl.Handler)
+					}
+				}
+			}
+		})
+	}
+}
+
+type mergeCase struct {
+	name          string
+	in            MergeInput
+	want          string
+	ignored, conf []string
+	clients       string // names the client owns
+	upstream      string // names it does not
+}
+
+// mergeCases are the offers of TestMerge.
+func mergeCases() []mergeCase {
 	a, b := Tool{Name: "a", Description: "A"}, Tool{Name: "b", Description: "B"}
-	for _, c := range []struct {
-		name          string
-		in            MergeInput
-		want          string
-		ignored, conf []string
-		clients       string // names the client owns
-		upstream      string // names it does not
-	}{
+	return []mergeCase{
 		{
 			name: "nothing", in: MergeInput{}, upstream: "a",
 		}, {
@@ -135,36 +172,6 @@ func TestMerge(t *testing.T) {
 			in:   MergeInput{Policy: Policy{OnDenied: "ignore"}, Advertised: []Tool{a}},
 			want: ``, ignored: []string{"a"}, upstream: "a",
 		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			for range 3 { // F030: three equal runs offer the same list
-				o, err := Merge(c.in)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := brief(o); got != c.want {
-					t.Fatalf("offered\n%s\nwant\n%s", got, c.want)
-				}
-				if diff := cmp.Diff([][]string{c.ignored, c.conf}, [][]string{o.Ignored, o.ConfigIgnored}); diff != "" {
-					t.Fatal(diff)
-				}
-				for _, name := range strings.Fields(c.clients) {
-					if o.Owner(name) != Client {
-						t.Errorf("%s is the upstream's", name)
-					}
-				}
-				for _, name := range strings.Fields(c.upstream) { // MERGE-6, F026
-					if o.Owner(name) != Upstream {
-						t.Errorf("%s is the client's", name)
-					}
-				}
-				for _, tl := range o.Tools {
-					if tl.Handler != Client {
-						t.Errorf("%s is offered with handler %q", tl.Name, tl.Handler)
-					}
-				}
-			}
-		})
 	}
 }
 

@@ -51,7 +51,7 @@ func (r *Round) Open(inv Invocation, now time.Time) error {
 		return fault.New(fault.InvocationClosed, "the run of this call was given up")
 	}
 	for i := range r.Invocations {
-		if r.Invocations[i].ID == inv.ID || r.Invocations[i].CallID == inv.CallID {
+		if r.Invocations[i].ID == inv.ID || r.Invocations[i].ShownID == inv.ShownID {
 			return fault.New(fault.UpstreamProtocolError, "tool call %q was made twice in one run", inv.CallID)
 		}
 	}
@@ -84,10 +84,21 @@ func (r *Round) Release(now time.Time) {
 // one before a final one, the newest before an older [INV-2]; nil if there is
 // none.
 func (r *Round) Find(ref string) *Invocation {
-	var found *Invocation
+	if ref == "" {
+		return nil
+	}
+	// What clients were shown comes first: it may be the upstream's id of another.
+	if inv := r.newest(func(inv *Invocation) bool { return inv.ID == ref || inv.ShownID == ref }); inv != nil {
+		return inv
+	}
+	return r.newest(func(inv *Invocation) bool { return inv.CallID == ref })
+}
+
+// newest gives the newest open call that is meant, else the newest.
+func (r *Round) newest(meant func(*Invocation) bool) (found *Invocation) {
 	for i := len(r.Invocations) - 1; i >= 0; i-- {
 		inv := &r.Invocations[i]
-		if ref == "" || inv.ID != ref && inv.ShownID != ref && inv.CallID != ref {
+		if !meant(inv) {
 			continue
 		}
 		if inv.State == Open {

@@ -90,14 +90,15 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// INV-2, F015.
+// INV-2, F015: what clients were shown comes before the upstream's own ids, open
+// ones before final ones, the newest first.
 func TestFind(t *testing.T) {
-	first, second, third := call("c0"), call("c0x"), call("c1")
-	second.ShownID = "c0-2"
-	third.ShownID = "c0" // as clients see it, it has the first one's name
+	first, second, third := call("c0"), call("inner"), call("other")
+	second.CallID, second.ShownID = "c0", "c0-2" // the upstream used c0 again
+	third.CallID, third.ShownID = "c0-2", "c0-2-2"
 	r := round(t, first, second, third)
 	for ref, want := range map[string]string{
-		"inv_c0": "inv_c0", "c0-2": "inv_c0x", "c0x": "inv_c0x", "c0": "inv_c1", "c1": "inv_c1", "": "", "c9": "", "inv_": "",
+		"inv_c0": "inv_c0", "c0": "inv_c0", "c0-2": "inv_inner", "c0-2-2": "inv_other", "": "", "c9": "", "inv_": "",
 	} {
 		got := ""
 		if inv := r.Find(ref); inv != nil {
@@ -107,38 +108,81 @@ func TestFind(t *testing.T) {
 			t.Errorf("Find(%q) = %q, want %q", ref, got, want)
 		}
 	}
-	settle(t, r, "c0", text("newest"))
-	if got := r.Find("c0").ID; got != "inv_c0" {
-		t.Errorf("with the newest settled, c0 is %s; want the open one", got)
+	a, b := call("a"), call("b")
+	a.CallID, b.CallID = "up", "up"
+	r = round(t, a, b)
+	if got := r.Find("up").ID; got != "inv_b" {
+		t.Errorf("up is %s, want the newest", got)
 	}
-	settle(t, r, "c0", text("oldest"))
-	if got := r.Find("c0").ID; got != "inv_c1" {
-		t.Errorf("with both settled, c0 is %s; want the newest", got)
+	settle(t, r, "b", text("x"))
+	if got := r.Find("up").ID; got != "inv_a" {
+		t.Errorf("with the newest settled up is %s, want the open one", got)
+	}
+	settle(t, r, "a", text("y"))
+	if got := r.Find("up").ID; got != "inv_b" {
+		t.Errorf("with both settled up is %s, want the newest", got)
 	}
 }
 
 // INV-3, INV-4, F010.
 func TestSettle(t *testing.T) {
-	retryable := func(model string) *Settlement { return NewFailure(model, "", "", true, limits) }
-	type step struct {
-		ref     string
-		attempt int
-		s       *Settlement
-		at      int
-		code    fault.Code // of the refusal
-		flags   string     // replayed, retried, complete
+	for _, c := range settleCases() {
+		t.Run(c.name, func(t *testing.T) {
+			r := round(t, c.calls...)
+			for i, st := range c.steps {
+				before := r.Clone()
+				v, err := r.Settle(st.ref, st.attempt, st.s, at(st.at))
+				if st.code != "" {
+					refused(t, err, st.code, "")
+					if diff := cmp.Diff(before, r); diff != "" {
+						t.Errorf("step %d: a refusal changed the round:\n%s", i, diff)
+					}
+					continue
+				}
+				if err != nil {
+					t.Fatalf("step %d: %v", i, err)
+				}
+				if got := flags(v); got != st.flags {
+					t.Errorf("step %d: %q, want %q", i, got, st.flags)
+				}
+				if v.Replayed {
+					if diff := cmp.Diff(before, r); diff != "" {
+						t.Errorf("step %d: a repeat changed the round:\n%s", i, diff)
+					}
+				}
+			}
+			if inv := r.Invocations[0]; inv.State != c.want || inv.Outcome != c.out {
+				t.Errorf("it is %s %s, want %s %s", inv.State, inv.Outcome, c.want, c.out)
+			}
+		})
 	}
+}
+
+type step struct {
+	ref     string
+	attempt int
+	s       *Settlement
+	at      int
+	code    fault.Code // of the refusal
+	flags   string     // replayed, retried, complete
+}
+
+type settleCase struct {
+	name  string
+	calls []Invocation
+	steps []step
+	want  State
+	out   Outcome
+}
+
+// settleCases are the histories of TestSettle.
+func settleCases() []settleCase {
+	retryable := func(model string) *Settlement { return NewFailure(model, "", "", true, limits) }
 	tries := call("c1")
 	tries.Attempts = 3
 	late := call("c1")
 	late.Deadline = at(10)
-	for _, c := range []struct {
-		name  string
-		calls []Invocation
-		steps []step
-		want  State
-		out   Outcome
-	}{
+	return []settleCase{
 		{"first wins", []Invocation{call("c1")}, []step{
 			{ref: "c1", s: text("A"), flags: "complete"},
 			{ref: "c1", s: text("B"), code: fault.ActionResultConflict},
@@ -199,35 +243,6 @@ func TestSettle(t *testing.T) {
 			{ref: "c1", s: text("A"), at: 11, code: fault.InvocationClosed},
 			{ref: "c1", attempt: 7, s: text("A"), at: 11, code: fault.InvocationClosed},
 		}, Open, ""}, // Expire writes it down
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := round(t, c.calls...)
-			for i, st := range c.steps {
-				before := r.Clone()
-				v, err := r.Settle(st.ref, st.attempt, st.s, at(st.at))
-				if st.code != "" {
-					refused(t, err, st.code, "")
-					if diff := cmp.Diff(before, r); diff != "" {
-						t.Errorf("step %d: a refusal changed the round:\n%s", i, diff)
-					}
-					continue
-				}
-				if err != nil {
-					t.Fatalf("step %d: %v", i, err)
-				}
-				if got := flags(v); got != st.flags {
-					t.Errorf("step %d: %q, want %q", i, got, st.flags)
-				}
-				if v.Replayed {
-					if diff := cmp.Diff(before, r); diff != "" {
-						t.Errorf("step %d: a repeat changed the round:\n%s", i, diff)
-					}
-				}
-			}
-			if inv := r.Invocations[0]; inv.State != c.want || inv.Outcome != c.out {
-				t.Errorf("it is %s %s, want %s %s", inv.State, inv.Outcome, c.want, c.out)
-			}
-		})
 	}
 }
 

@@ -18,6 +18,33 @@ func nest(n int, open, end string) string {
 
 // SEC-2.
 func TestCheckSchema(t *testing.T) {
+	for _, c := range schemaCases() {
+		t.Run(c.name, func(t *testing.T) {
+			err := CheckSchema([]byte(c.schema))
+			if c.says == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			refused(t, err, fault.InvalidTool, "")
+			if m := fault.From(err).Message; !strings.Contains(m, c.says) {
+				t.Errorf("it says %q, want %q in it", m, c.says)
+			}
+			if m := fault.From(err).Message; strings.Contains(m, "127.0.0.1") || strings.Contains(m, "schema:///") {
+				t.Errorf("the message names an address: %q", m)
+			}
+		})
+	}
+}
+
+type schemaCase struct {
+	name, schema string
+	says         string // "" is accepted
+}
+
+// schemaCases are the schemas of TestCheckSchema.
+func schemaCases() []schemaCase {
 	many := func(n int, format string) string {
 		var list []string
 		for i := range n {
@@ -25,10 +52,7 @@ func TestCheckSchema(t *testing.T) {
 		}
 		return strings.Join(list, ",")
 	}
-	for _, c := range []struct {
-		name, schema string
-		says         string // "" is accepted
-	}{
+	return []schemaCase{
 		{"empty", `{}`, ""},
 		{"true", `true`, ""},
 		{"false", ` false `, ""},
@@ -109,23 +133,6 @@ func TestCheckSchema(t *testing.T) {
 		{"a pattern that would be huge", `{"pattern":"((a{1,100}){1,100}){1,100}"}`, ""},
 		{"a pattern that is none", `{"pattern":"a(b"}`, "at /pattern, is no regular expression"},
 		{"a pattern of names that is none", `{"patternProperties":{"[":{}}}`, "at /patternProperties, does not match propertyNames"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			err := CheckSchema([]byte(c.schema))
-			if c.says == "" {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			refused(t, err, fault.InvalidTool, "")
-			if m := fault.From(err).Message; !strings.Contains(m, c.says) {
-				t.Errorf("it says %q, want %q in it", m, c.says)
-			}
-			if m := fault.From(err).Message; strings.Contains(m, "127.0.0.1") || strings.Contains(m, "schema:///") {
-				t.Errorf("the message names an address: %q", m)
-			}
-		})
 	}
 }
 

@@ -70,6 +70,9 @@ func (f *Frontend) run(r *carrier.Request) error {
 	if _, err := f.gateway.Agent(r.Principal, r.Param("agent")); err != nil {
 		return err
 	}
+	if err := r.Streamable(); err != nil {
+		return err
+	}
 	in, err := agui.DecodeInput(r.Body())
 	if err != nil {
 		return err

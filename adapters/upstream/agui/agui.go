@@ -109,6 +109,10 @@ func (u *Upstream) post(ctx context.Context, req *upstream.RunRequest) (*http.Re
 		return nil, err
 	}
 	u.head(r.Header, req)
+	if !u.opts.Idempotent && (r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Idempotency-Key") != "") {
+		// The transport takes these headers for leave to send a body twice [UP-3].
+		r.GetBody = nil
+	}
 	res, err := u.client.Do(r) //nolint:bodyclose // the stream closes it
 	if why := refused.Load(); why != nil {
 		if res != nil {
