@@ -90,6 +90,7 @@ func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 	r.log("run accepted")
 	outcome := "panic" // unless it comes to an end
 	defer func() { r.end(ctx, outcome) }()
+	defer r.holdLease()()
 	if r.pending != nil {
 		r.local(runCtx)
 	} else {
