@@ -217,12 +217,12 @@ func TestLoad(t *testing.T) {
 }
 
 func TestDemo(t *testing.T) {
-	c := Demo("127.0.0.1:0", "127.0.0.1:0", "/tmp/x")
+	c := Demo("127.0.0.1:0", "127.0.0.1:0", "/var/x")
 	if len(c.Agents) != 1 {
 		t.Fatalf("%d agents", len(c.Agents))
 	}
 	a := c.Agents[0]
-	if c.Listen != "127.0.0.1:0" || c.Admin.Listen != "127.0.0.1:0" || c.Store.Dir != "/tmp/x" || c.Store.NATS != "embedded" ||
+	if c.Listen != "127.0.0.1:0" || c.Admin.Listen != "127.0.0.1:0" || c.Store.Dir != "/var/x" || c.Store.NATS != "embedded" ||
 		c.Auth.Mode != "none" || a.Name != "demo" || a.Upstream.Kind != "demo" || a.KeepAlive != 15*time.Second {
 		t.Errorf("Demo: %+v", c)
 	}
