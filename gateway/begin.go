@@ -172,21 +172,15 @@ func (g *Gateway) ledgerFor(ctx context.Context, t *thread, msgs *messages) (*le
 	if t.Run != nil { // a run that died holding calls
 		refs = append(refs, roundRef{Key: t.Run.Round, Run: t.Run.ID, Open: true})
 	}
-	led := &ledger{}
-	for _, ref := range refs {
-		rd, err := g.loadRound(ctx, ref.Key)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if rd, err = g.expire(ctx, rd); err != nil {
-			return nil, err
-		}
-		led.rounds = append(led.rounds, rd)
+	keys := make([]string, len(refs))
+	for i, ref := range refs {
+		keys[i] = ref.Key
 	}
-	return led, nil
+	rounds, err := g.loadRounds(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	return &ledger{rounds: rounds}, nil
 }
 
 // olderRounds finds the rounds of calls that stand in the list and that the thread

@@ -2,13 +2,11 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aguigate/aguigate/adapters/frontend"
-	"github.com/aguigate/aguigate/gateway/store"
 	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/principal"
 	"github.com/aguigate/aguigate/protocol/tool"
@@ -24,11 +22,7 @@ func (g *Gateway) Invocation(ctx context.Context, p principal.Principal, id stri
 
 // Invocations lists the calls of a thread, oldest first.
 func (g *Gateway) Invocations(ctx context.Context, p principal.Principal, ref frontend.ThreadRef, state tool.State) ([]*tool.Invocation, error) {
-	t, err := g.findThread(ctx, p, ref.Thread, ref.Agent)
-	if err != nil {
-		return nil, err
-	}
-	rounds, err := g.roundsOf(ctx, t)
+	_, rounds, err := g.threadRounds(ctx, p, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +37,16 @@ func (g *Gateway) Invocations(ctx context.Context, p principal.Principal, ref fr
 	return out, nil
 }
 
+// threadRounds gives the thread a caller means, and its rounds.
+func (g *Gateway) threadRounds(ctx context.Context, p principal.Principal, ref frontend.ThreadRef) (*thread, []*tool.Round, error) {
+	t, err := g.findThread(ctx, p, ref.Thread, ref.Agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	rounds, err := g.roundsOf(ctx, t)
+	return t, rounds, err
+}
+
 // roundsOf loads a thread's rounds, the active run's included.
 func (g *Gateway) roundsOf(ctx context.Context, t *thread) ([]*tool.Round, error) {
 	keys := make([]string, 0, len(t.Rounds)+1)
@@ -52,21 +56,7 @@ func (g *Gateway) roundsOf(ctx context.Context, t *thread) ([]*tool.Round, error
 	if t.Run != nil && !slices.Contains(keys, t.Run.Round) {
 		keys = append(keys, t.Run.Round)
 	}
-	var out []*tool.Round
-	for _, key := range keys {
-		rd, err := g.loadRound(ctx, key)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if rd, err = g.expire(ctx, rd); err != nil {
-			return nil, err
-		}
-		out = append(out, rd)
-	}
-	return out, nil
+	return g.loadRounds(ctx, keys)
 }
 
 // Resolve settles one call [INV-3 to INV-5].
@@ -141,11 +131,7 @@ func (g *Gateway) settleRound(ctx context.Context, p principal.Principal, rd *to
 // nothing else is named, or nothing happens. When no call is open any more, the
 // answers are held against the newest round: an equal repeat succeeds.
 func (g *Gateway) ResolveAll(ctx context.Context, p principal.Principal, ref frontend.ThreadRef, answers []frontend.Answer) ([]frontend.Resolved, error) {
-	t, err := g.findThread(ctx, p, ref.Thread, ref.Agent)
-	if err != nil {
-		return nil, err
-	}
-	rounds, err := g.roundsOf(ctx, t)
+	t, rounds, err := g.threadRounds(ctx, p, ref)
 	if err != nil {
 		return nil, err
 	}

@@ -84,6 +84,25 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
+// loadRounds loads rounds with their deadlines applied; those that are not there,
+// because their run opened no call, are left out.
+func (g *Gateway) loadRounds(ctx context.Context, keys []string) (out []*tool.Round, err error) {
+	for _, key := range keys {
+		rd, err := g.loadRound(ctx, key)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			rd, err = g.expire(ctx, rd)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rd)
+	}
+	return out, nil
+}
+
 // errUnchanged says that a change found nothing to do.
 var errUnchanged = errors.New("unchanged")
 

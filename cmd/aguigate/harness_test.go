@@ -68,7 +68,13 @@ func begin(t *testing.T, yaml string) *world {
 
 func beginIn(t *testing.T, dir, yaml string) *world {
 	t.Helper()
-	text := "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\nstore: {dir: " + dir + "}\ndrain: 1s\n" + yaml
+	return beginOn(t, "dir: "+dir, yaml)
+}
+
+// beginOn starts a gateway on a store of any kind.
+func beginOn(t *testing.T, store, yaml string) *world {
+	t.Helper()
+	text := "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\nstore: {" + store + "}\ndrain: 1s\n" + yaml
 	c, err := config.Parse("test.yaml", []byte(text), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatalf("configuration: %v", err)

@@ -2,38 +2,12 @@ package main
 
 import (
 	"bytes"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-
-	"github.com/aguigate/aguigate/gateway/config"
 )
-
-// sharing starts a gateway on an existing NATS server.
-func sharing(t *testing.T, nats, yaml string) *world {
-	t.Helper()
-	text := "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\nstore: {nats: '" + nats + "', replicas: 1}\ndrain: 1s\n" + yaml
-	c, err := config.Parse("test.yaml", []byte(text), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, logs: &safeBuffer{}}
-	var out bytes.Buffer
-	if w.in, err = start(c, slog.New(slog.NewTextHandler(w.logs, nil)), &out); err != nil {
-		t.Fatal(err)
-	}
-	var host, admin string
-	if _, err := fmt.Sscanf(out.String(), "aguigate ready listen=%s admin=%s\n", &host, &admin); err != nil {
-		t.Fatal(err)
-	}
-	w.url, w.admin = "http://"+host, "http://"+admin
-	t.Cleanup(w.end)
-	return w
-}
 
 // Two gateways on one store: a call opened through one is answered through the
 // other, a waiter at either sees it, and a thread has one run over both.
@@ -58,7 +32,8 @@ func TestTwoGateways(t *testing.T) {
 		talks(w, r, body)
 	})
 	yaml := testKeys + agent("a", up.URL, "")
-	a, b := sharing(t, ns.ClientURL(), yaml), sharing(t, ns.ClientURL(), yaml)
+	store := "nats: '" + ns.ClientURL() + "', replicas: 1"
+	a, b := beginOn(t, store, yaml), beginOn(t, store, yaml)
 
 	id, shown, parent := a.waiting("alice", "a", "th1")
 	if r := b.do(call{method: "GET", path: "/v1/invocations/" + id, as: "bob"}); r.code() != "invocation_not_found" {
