@@ -112,19 +112,14 @@ func (r *liveRun) plan(ctx context.Context) (*ledger, *plan, error) {
 			r.names.Use(c.ID)
 		}
 	}
-	p, err := planTurn(r.list, led, func(id string) bool { return seen[id] }, r.agent)
+	p, err := planTurn(r.list, led, func(id string) bool { return seen[id] }, len(r.turn.Input.Resume) > 0, r.agent)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := checkAnswers(p, r.g.now()); err != nil {
 		return nil, nil, err
 	}
-	if len(p.missing) > 0 && p.newUser {
-		if err := r.unanswered(p); err != nil {
-			return nil, nil, err
-		}
-	}
-	return led, p, nil
+	return led, p, r.unanswered(p)
 }
 
 // checkAnswers tries the answers on a copy of the record, so that a refusal
@@ -132,7 +127,7 @@ func (r *liveRun) plan(ctx context.Context) (*ledger, *plan, error) {
 func checkAnswers(p *plan, now time.Time) error {
 	for _, a := range p.answers {
 		rd := a.round.Clone()
-		if _, err := rd.Settle(a.call.ID, 0, a.settlement, now); err != nil {
+		if _, err := rd.Settle(a.call.ID, 0, a.settlement, now); err != nil && a.trailing {
 			return err
 		}
 	}
@@ -142,7 +137,7 @@ func checkAnswers(p *plan, now time.Time) error {
 // unanswered refuses the turn where a tool, or the agent, says so [RUN-6].
 func (r *liveRun) unanswered(p *plan) error {
 	var ids []string
-	for _, inv := range p.missing {
+	for _, inv := range p.gone {
 		policy := r.agent.byTool[inv.Tool].Unanswered
 		if policy == "" {
 			policy = r.agent.conf.Unanswered
@@ -180,7 +175,7 @@ func (g *Gateway) ledgerFor(ctx context.Context, t *thread, msgs *messages) (*le
 	if err != nil {
 		return nil, err
 	}
-	return &ledger{rounds: rounds}, nil
+	return newLedger(rounds), nil
 }
 
 // olderRounds finds the rounds of calls that stand in the list and that the thread
@@ -219,18 +214,16 @@ func (g *Gateway) olderRounds(ctx context.Context, t *thread, msgs *messages) ([
 // settle writes the turn's answers, round by round, and cancels what the
 // conversation went on without.
 func (r *liveRun) settle(ctx context.Context, led *ledger, p *plan) error {
+	written := false
 	for i, rd := range led.rounds {
 		mine := slices.DeleteFunc(slices.Clone(p.answers), func(a answer) bool { return a.round != rd })
-		giveUp := p.newUser && len(rd.OpenCalls()) > 0 && len(r.turn.Input.Resume) == 0
-		if len(mine) == 0 && !giveUp {
+		if len(mine) == 0 && !slices.ContainsFunc(p.gone, func(inv *tool.Invocation) bool { return rd.Find(inv.ID) != nil }) {
 			continue
 		}
 		next, err := r.g.changeRound(ctx, rd.Key, nil, func(fresh *tool.Round) error {
-			changed, err := r.applyAnswers(fresh, mine)
-			if err == nil && giveUp {
-				for range fresh.CancelOpen(reasonUnanswered, r.g.now()) {
-					changed = true
-				}
+			changed, err := r.applyAnswers(fresh, mine, written)
+			for _, inv := range p.gone {
+				changed = fresh.CancelCall(inv.ID, reasonUnanswered, r.g.now()) != nil || changed
 			}
 			if err == nil && !changed {
 				return errUnchanged
@@ -240,18 +233,28 @@ func (r *liveRun) settle(ctx context.Context, led *ledger, p *plan) error {
 		if err != nil {
 			return err
 		}
-		r.countSettled(rd, next)
+		written = true
+		r.g.countEnded(rd, next)
 		led.rounds[i] = next
 	}
+	*led = *newLedger(led.rounds)
 	return nil
 }
 
-func (r *liveRun) applyAnswers(rd *tool.Round, mine []answer) (changed bool, err error) {
+// applyAnswers settles what a list answers of one round. What cannot be accepted
+// refuses the turn if it may: it stands at the end of the list, and nothing was
+// written yet [HIST-4, ERR-1]. Else it is history, and the agent reads what was
+// accepted.
+func (r *liveRun) applyAnswers(rd *tool.Round, mine []answer, written bool) (changed bool, err error) {
 	for _, a := range mine {
 		s := *a.settlement
 		s.By, s.Door, s.At = r.turn.Principal.Subject, r.turn.Frontend, r.g.now()
 		before := rd.Clone()
 		v, err := rd.Settle(a.call.ID, 0, &s, r.g.now())
+		if err != nil && (written || !a.trailing) {
+			r.g.log.Info("an answer came too late and is history", "invocation", a.call.ID, "run", r.state.ID, "code", fault.CodeOf(err))
+			continue
+		}
 		if err != nil {
 			return false, err
 		}
@@ -267,9 +270,6 @@ func (r *liveRun) applyAnswers(rd *tool.Round, mine []answer) (changed bool, err
 	}
 	return changed, nil
 }
-
-// countSettled compares two versions of a round for the metrics.
-func (r *liveRun) countSettled(before, after *tool.Round) { r.g.countEnded(before, after) }
 
 // countEnded counts the calls that ended between two versions of a round.
 func (g *Gateway) countEnded(before, after *tool.Round) {
@@ -289,8 +289,9 @@ func (g *Gateway) countEnded(before, after *tool.Round) {
 // write makes the upstream's request, or finds that there is nothing to ask.
 func (r *liveRun) write(led *ledger, p *plan) {
 	in := r.turn.Input
+	r.ledger = led
 	prelude := r.prelude(led, p)
-	if waiting := stillOpen(led); len(waiting) > 0 && !p.newUser && len(in.Resume) == 0 {
+	if waiting := stillOpen(led); len(waiting) > 0 {
 		r.pending, prelude = waiting, append(prelude, pendingFrame(waiting))
 	}
 	msgs, repairs := upstreamCopy(r.list, led, p.unknown, r.names)
@@ -330,7 +331,7 @@ func stillOpen(led *ledger) (ids []string) {
 // prelude shows the client the calls that the conversation goes on without
 // [RUN-6].
 func (r *liveRun) prelude(led *ledger, p *plan) (out []agui.Frame) {
-	for _, old := range p.missing {
+	for _, old := range p.gone {
 		_, inv := led.call(old.ID)
 		if inv != nil && inv.Reason == reasonUnanswered {
 			text, _ := toldText(inv)

@@ -11,6 +11,7 @@ import (
 	"github.com/aguigate/aguigate/adapters/frontend"
 	"github.com/aguigate/aguigate/adapters/upstream"
 	"github.com/aguigate/aguigate/gateway/run"
+	"github.com/aguigate/aguigate/gateway/store"
 	"github.com/aguigate/aguigate/protocol/agui"
 	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/tool"
@@ -39,6 +40,7 @@ type liveRun struct {
 	input   *agui.Input
 	headers []upstream.Header
 	list    *messages
+	ledger  *ledger
 	told    []string // rounds whose results this run brings to the agent
 	touched []string // rounds this run has looked at
 	pending []string // calls that still wait, when the upstream is not asked [RUN-5]
@@ -207,7 +209,7 @@ func (r *liveRun) perform(ctx context.Context, acts []run.Action) {
 				}
 			}
 		case run.Close:
-			r.closeCall(ctx, a.Call)
+			r.closeCall(ctx, a.Call, a.Reason)
 		case run.Hold:
 			r.hold()
 		case run.Release:
@@ -282,10 +284,10 @@ func (r *liveRun) open(ctx context.Context, c *run.Call) error {
 		inv.Deadline = now.Add(conf.Timeout)
 	}
 	inv.Valid, inv.ArgumentsError = r.agent.validArguments(r.offer, c.Tool, inv.Arguments)
+	r.opened = true // also if the write fails: it may have happened
 	if err := r.g.openCall(context.WithoutCancel(ctx), r.thread.key, r.round(), inv); err != nil {
 		return err
 	}
-	r.opened = true
 	r.g.metrics.ended(r.agent.name, "opened", 0)
 	return nil
 }
@@ -296,25 +298,39 @@ func recording(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 }
 
-// closeCall ends the invocation of a call the agent has answered itself.
-func (r *liveRun) closeCall(ctx context.Context, c *run.Call) {
+// closeCall ends the invocation of a call that no client is to answer any more:
+// this run's, or one of an earlier run that the agent comes back to.
+func (r *liveRun) closeCall(ctx context.Context, c *run.Call, reason string) {
+	key := r.state.Round
+	if !c.Client {
+		rd, inv := r.ledger.call(c.Shown)
+		if inv == nil || inv.State == tool.Settled {
+			return // the agent's own call, or one that has its answer
+		}
+		key = rd.Key
+	} else if !r.opened {
+		return
+	}
 	ctx, done := recording(ctx)
 	defer done()
-	r.changeOwn(ctx, func(rd *tool.Round) error {
-		if rd.CancelCall(c.Shown, reasonUpstream, r.g.now()) == nil {
+	_, _ = r.change(ctx, key, func(rd *tool.Round) error { // an error is logged
+		if rd.CancelCall(c.Shown, reason, r.g.now()) == nil {
 			return errUnchanged
 		}
 		return nil
 	})
 }
 
-// changeOwn changes the run's own round and counts what ended.
-func (r *liveRun) changeOwn(ctx context.Context, change func(*tool.Round) error) (*tool.Round, error) {
+// change changes one round and counts what ended.
+func (r *liveRun) change(ctx context.Context, key string, change func(*tool.Round) error) (*tool.Round, error) {
 	var before *tool.Round
-	after, err := r.g.changeRound(ctx, r.state.Round, nil, func(rd *tool.Round) error {
+	after, err := r.g.changeRound(ctx, key, nil, func(rd *tool.Round) error {
 		before = rd.Clone()
 		return change(rd)
 	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, err // its first call could not be recorded
+	}
 	if err != nil {
 		r.g.log.Error("a round could not be changed", "run", r.state.ID, "agent", r.agent.name, "error", err)
 		return nil, err
@@ -325,9 +341,12 @@ func (r *liveRun) changeOwn(ctx context.Context, change func(*tool.Round) error)
 
 // release makes the round answerable and tells what became of its calls so far.
 func (r *liveRun) release(ctx context.Context) (open []string, settled []run.Answer, err error) {
+	if !r.opened {
+		return nil, nil, nil
+	}
 	ctx, done := recording(ctx)
 	defer done()
-	rd, err := r.changeOwn(ctx, func(rd *tool.Round) error {
+	rd, err := r.change(ctx, r.state.Round, func(rd *tool.Round) error {
 		rd.Release(r.g.now())
 		return nil
 	})
@@ -362,7 +381,7 @@ func (r *liveRun) cancelCalls(ctx context.Context, reason string) []run.Answer {
 	}
 	ctx, done := recording(ctx)
 	defer done()
-	rd, err := r.changeOwn(ctx, func(rd *tool.Round) error {
+	rd, err := r.change(ctx, r.state.Round, func(rd *tool.Round) error {
 		if len(rd.CancelOpen(reason, r.g.now())) == 0 {
 			return errUnchanged
 		}
@@ -439,7 +458,9 @@ func (r *liveRun) keep(rec *threadRecord) {
 	defer done()
 	rec.keepNames(r.names)
 	rec.Backend = append(slices.Clone(rec.Backend), r.machine.Backend()...)
-	rec.Backend = rec.Backend[max(0, len(rec.Backend)-keptCalls):]
+	for len(rec.Backend) > keptCalls || bytesOf(rec.Backend) > keptBytes {
+		rec.Backend = rec.Backend[1:]
+	}
 	for i := range rec.Rounds {
 		if slices.Contains(r.touched, rec.Rounds[i].Key) {
 			r.refresh(ctx, &rec.Rounds[i])
@@ -449,14 +470,21 @@ func (r *liveRun) keep(rec *threadRecord) {
 		return
 	}
 	ref := roundRef{Key: r.state.Round}
-	r.refresh(ctx, &ref)
-	rec.Rounds = append(rec.Rounds, ref)
+	if r.refresh(ctx, &ref) {
+		rec.Rounds = append(rec.Rounds, ref)
+	}
 }
 
-func (r *liveRun) refresh(ctx context.Context, ref *roundRef) {
-	if rd, err := r.g.loadRound(ctx, ref.Key); err == nil {
+// refresh brings a reference up to date; false for a round that is not there.
+func (r *liveRun) refresh(ctx context.Context, ref *roundRef) bool {
+	rd, err := r.g.loadRound(ctx, ref.Key)
+	switch {
+	case err == nil:
 		*ref = refOf(rd)
-	} else {
+	case errors.Is(err, store.ErrNotFound):
+		return false
+	default:
 		ref.Open = true // look again at the next run
 	}
+	return true
 }

@@ -12,29 +12,39 @@ import (
 )
 
 // ledger is what the record knows of the calls a client's list may hold.
-type ledger struct{ rounds []*tool.Round } // oldest first
+type ledger struct {
+	rounds []*tool.Round // oldest first
+	byName map[string]entry
+}
 
-// call finds the invocation a client means by an id: the newest open one of that
-// name, else the newest [INV-2].
-func (l *ledger) call(shown string) (*tool.Round, *tool.Invocation) {
-	var rd *tool.Round
-	var found *tool.Invocation
-	for i := len(l.rounds) - 1; i >= 0; i-- {
-		r := l.rounds[i]
-		for j := len(r.Invocations) - 1; j >= 0; j-- {
-			inv := &r.Invocations[j]
-			if inv.ShownID != shown && inv.ID != shown {
-				continue
-			}
-			if inv.State == tool.Open {
-				return r, inv
-			}
-			if found == nil {
-				rd, found = r, inv
+// entry is one call in its round.
+type entry struct {
+	round *tool.Round
+	call  *tool.Invocation
+}
+
+// newLedger finds every call of the rounds by its shown and public id: the newest
+// open one of a name, else the newest [INV-2].
+func newLedger(rounds []*tool.Round) *ledger {
+	l := &ledger{rounds: rounds, byName: map[string]entry{}}
+	for _, rd := range rounds {
+		for i := range rd.Invocations {
+			inv := &rd.Invocations[i]
+			for _, name := range []string{inv.ShownID, inv.ID} {
+				if old, ok := l.byName[name]; !ok || inv.State == tool.Open || old.call.State != tool.Open {
+					l.byName[name] = entry{rd, inv}
+				}
 			}
 		}
 	}
-	return rd, found
+	return l
+}
+
+// call finds the invocation a client means by an id; nil for one that is not the
+// gateway's.
+func (l *ledger) call(shown string) (*tool.Round, *tool.Invocation) {
+	e := l.byName[shown]
+	return e.round, e.call
 }
 
 // answer is one tool message that settles, or repeats, an answer.
@@ -42,21 +52,23 @@ type answer struct {
 	round      *tool.Round
 	call       *tool.Invocation
 	settlement *tool.Settlement
+	trailing   bool // it stands at the end of the list, where it can be refused
 }
 
 // plan is what a client's list means against the record. It is made before
 // anything changes.
 type plan struct {
 	answers []answer
-	missing []*tool.Invocation // open calls the list does not answer
-	newUser bool               // the list goes on without them [RUN-6]
+	missing []*tool.Invocation // open calls the list neither answers nor passes over
+	gone    []*tool.Invocation // open calls the conversation goes on without [RUN-6]
 	unknown map[int]bool       // tool messages whose call stands nowhere [HIST-4]
 }
 
 // planTurn reads a client's list. known tells whether the thread has seen a
-// message id before. A refusal is about the trailing tool messages only: what
+// message id before; resumes that the turn answers an interrupt, which goes on
+// without whatever else was asked. A refusal is about the trailing tool messages only: what
 // stands further back is history and comes back with every later run [HIST-4].
-func planTurn(msgs *messages, led *ledger, known func(id string) bool, a *agent) (*plan, error) {
+func planTurn(msgs *messages, led *ledger, known func(id string) bool, resumes bool, a *agent) (*plan, error) {
 	p := &plan{unknown: map[int]bool{}}
 	trailing := msgs.trailing()
 	answered := map[*tool.Invocation]*tool.Settlement{}
@@ -83,13 +95,16 @@ func planTurn(msgs *messages, led *ledger, known func(id string) bool, a *agent)
 			continue
 		}
 		answered[inv] = s
-		p.answers = append(p.answers, answer{round: rd, call: inv, settlement: s})
+		p.answers = append(p.answers, answer{round: rd, call: inv, settlement: s, trailing: i >= trailing})
 	}
 	for _, rd := range led.rounds {
 		for _, inv := range rd.OpenCalls() {
-			if answered[inv] == nil {
+			switch {
+			case answered[inv] != nil:
+			case resumes || msgs.goesOn(inv.ShownID, known):
+				p.gone = append(p.gone, inv)
+			default:
 				p.missing = append(p.missing, inv)
-				p.newUser = p.newUser || msgs.goesOn(inv.ShownID, known)
 			}
 		}
 	}
@@ -134,8 +149,8 @@ func upstreamCopy(msgs *messages, led *ledger, unknown map[int]bool, names *run.
 		if placed[i] {
 			continue
 		}
-		if unknown[i] {
-			repairs++
+		if unknown[i] || m.Role == agui.RoleTool && led.knows(m.ToolCallID) {
+			repairs++ // a result nobody asked for here: what was accepted stands at its call
 			continue
 		}
 		m, unusable := usableArguments(m)
@@ -161,6 +176,12 @@ func upstreamCopy(msgs *messages, led *ledger, unknown map[int]bool, names *run.
 		}
 	}
 	return out, repairs
+}
+
+// knows reports a call of the gateway's own.
+func (l *ledger) knows(shown string) bool {
+	_, inv := l.call(shown)
+	return inv != nil
 }
 
 // usableArguments gives calls without readable arguments an empty object, which is
@@ -199,7 +220,8 @@ func usableArguments(m agui.Message) (agui.Message, map[string]bool) {
 // nobody has an answer. changed counts what the client did not send.
 func resultFor(msgs []agui.Message, at int, led *ledger, call string) (m agui.Message, changed, ok bool) {
 	_, inv := led.call(call)
-	if inv == nil || inv.State == tool.Open {
+	// A call an interrupt asked about is the resume's to answer.
+	if inv == nil || inv.State == tool.Open || inv.State == tool.Cancelled && inv.Reason == run.Interrupted {
 		if at < 0 {
 			return m, false, false
 		}
@@ -272,7 +294,6 @@ const (
 	reasonUnanswered = "unanswered"         // the conversation went on without it
 	reasonRunFailed  = "run_failed"         // its run ended in an error
 	reasonClientGone = "client_gone"        // its run was cancelled by the client's leaving
-	reasonUpstream   = "answered_upstream"  // the agent gave the result itself
 	reasonShutdown   = "gateway_shutdown"   // its run was cut by a drain
 	reasonCancelled  = "cancelled_upstream" // the agent cancelled its run
 )

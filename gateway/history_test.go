@@ -61,7 +61,7 @@ func short(msgs []agui.Message) string {
 // A round in short: c1 open, c1=text settled, c1! cancelled as unanswered.
 func rounds(t *testing.T, specs ...string) *ledger {
 	t.Helper()
-	led := &ledger{}
+	var all []*tool.Round
 	now := time.Unix(1, 0)
 	for n, spec := range specs {
 		rd := &tool.Round{Key: fmt.Sprint(n)}
@@ -80,9 +80,9 @@ func rounds(t *testing.T, specs ...string) *ledger {
 				rd.CancelCall(id, reasonUnanswered, now)
 			}
 		}
-		led.rounds = append(led.rounds, rd)
+		all = append(all, rd)
 	}
-	return led
+	return newLedger(all)
 }
 
 // The copy an upstream reads: every call the record knows is answered right after
@@ -102,7 +102,7 @@ func TestUpstreamCopy(t *testing.T) {
 	} {
 		led := rounds(t, strings.Split(c.record, "|")...)
 		msgs := list(t, c.in)
-		p, err := planTurn(read(msgs), led, func(string) bool { return true }, &agent{})
+		p, err := planTurn(read(msgs), led, func(string) bool { return true }, false, &agent{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -123,30 +123,30 @@ func TestPlanTurn(t *testing.T) {
 	for _, c := range []struct {
 		name, in, record string
 		answers, missing int
-		newUser          bool
+		gone             int
 		code             fault.Code
 	}{
-		{"an answer", "u a(c1) t(c1=x)", "c1", 1, 0, false, ""},
-		{"one of two", "u a(c1,c2) t(c2=x)", "c1 c2", 1, 1, false, ""},
-		{"goes on", "u a(c1) u", "c1", 0, 1, true, ""},
-		{"one answered, then goes on", "u a(c1,c2) t(c1=x) u", "c1 c2", 1, 1, true, ""},
-		{"the same again", "u a(c1) t(c1=x)", "c1=x", 1, 0, false, ""},
-		{"twice the same in one list", "u a(c1) t(c1=x) t(c1=x)", "c1", 1, 0, false, ""},
-		{"twice differently in one list", "u a(c1) t(c1=x) t(c1=y)", "c1", 0, 0, false, fault.ActionResultConflict},
-		{"history of a final call", "u a(c1) t(c1=other) u", "c1=x", 0, 0, false, ""},
-		{"an old answer of a reused id (F015)", "u a(c0) t(c0=Paris) u a(c0) t(c0=Rome)", "c0=Paris|c0", 1, 0, false, ""},
-		{"a list that no longer holds the call", "u", "c1", 0, 1, false, ""},
+		{"an answer", "u a(c1) t(c1=x)", "c1", 1, 0, 0, ""},
+		{"one of two", "u a(c1,c2) t(c2=x)", "c1 c2", 1, 1, 0, ""},
+		{"goes on", "u a(c1) u", "c1", 0, 0, 1, ""},
+		{"one answered, then goes on", "u a(c1,c2) t(c1=x) u", "c1 c2", 1, 0, 1, ""},
+		{"the same again", "u a(c1) t(c1=x)", "c1=x", 1, 0, 0, ""},
+		{"twice the same in one list", "u a(c1) t(c1=x) t(c1=x)", "c1", 1, 0, 0, ""},
+		{"twice differently in one list", "u a(c1) t(c1=x) t(c1=y)", "c1", 0, 0, 0, fault.ActionResultConflict},
+		{"history of a final call", "u a(c1) t(c1=other) u", "c1=x", 0, 0, 0, ""},
+		{"an old answer of a reused id (F015)", "u a(c0) t(c0=Paris) u a(c0) t(c0=Rome)", "c0=Paris|c0", 1, 0, 0, ""},
+		{"a list that no longer holds the call", "u", "c1", 0, 1, 0, ""},
 	} {
 		led := rounds(t, strings.Split(c.record, "|")...)
-		p, err := planTurn(read(list(t, c.in)), led, func(string) bool { return true }, &agent{})
+		p, err := planTurn(read(list(t, c.in)), led, func(string) bool { return true }, false, &agent{})
 		if fault.CodeOf(err) != c.code {
 			t.Errorf("%s: %v, want %q", c.name, err, c.code)
 		}
 		if err != nil {
 			continue
 		}
-		if len(p.answers) != c.answers || len(p.missing) != c.missing || p.newUser != c.newUser {
-			t.Errorf("%s: %d answers, %d missing, goes on %v", c.name, len(p.answers), len(p.missing), p.newUser)
+		if len(p.answers) != c.answers || len(p.missing) != c.missing || len(p.gone) != c.gone {
+			t.Errorf("%s: %d answers, %d missing, %d given up", c.name, len(p.answers), len(p.missing), len(p.gone))
 		}
 	}
 }

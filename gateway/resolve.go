@@ -127,9 +127,8 @@ func (g *Gateway) settleRound(ctx context.Context, p principal.Principal, rd *to
 	return out, nil
 }
 
-// ResolveAll settles a thread's open round. Every open call is answered once and
-// nothing else is named, or nothing happens. When no call is open any more, the
-// answers are held against the newest round: an equal repeat succeeds.
+// ResolveAll settles a thread's open round. Every open call is answered once, and
+// beside them only calls that were answered before, equally; or nothing happens.
 func (g *Gateway) ResolveAll(ctx context.Context, p principal.Principal, ref frontend.ThreadRef, answers []frontend.Answer) ([]frontend.Resolved, error) {
 	t, rounds, err := g.threadRounds(ctx, p, ref)
 	if err != nil {
@@ -140,16 +139,16 @@ func (g *Gateway) ResolveAll(ctx context.Context, p principal.Principal, ref fro
 			return nil, fault.New(fault.NotClientTool, "the call %q is not a client tool's: the agent runs it itself", a.ID).At("/results")
 		}
 	}
-	wanted := openRounds(rounds)
-	if len(wanted) == 0 && len(rounds) > 0 {
-		wanted = rounds[len(rounds)-1:]
-	}
+	wanted := concerned(rounds, answers)
 	byRound, err := assign(wanted, answers)
 	if err != nil {
 		return nil, err
 	}
 	results := map[string]frontend.Resolved{}
 	for i, rd := range wanted {
+		if len(byRound[i]) == 0 {
+			continue
+		}
 		done, err := g.settleRound(ctx, p, rd, byRound[i])
 		if err != nil {
 			return nil, err
@@ -167,9 +166,17 @@ func (g *Gateway) ResolveAll(ctx context.Context, p principal.Principal, ref fro
 	return out, nil
 }
 
-func openRounds(rounds []*tool.Round) (out []*tool.Round) {
-	for _, rd := range rounds {
-		if len(rd.OpenCalls()) > 0 {
+// concerned gives the rounds with a call that waits, and those of the calls that
+// are answered: an equal repeat of an answer succeeds.
+func concerned(rounds []*tool.Round, answers []frontend.Answer) (out []*tool.Round) {
+	named := map[int]bool{}
+	for _, a := range answers {
+		if i, inv := meant(rounds, a.ID); inv != nil {
+			named[i] = true
+		}
+	}
+	for i, rd := range rounds {
+		if named[i] || !rd.Done() {
 			out = append(out, rd)
 		}
 	}
@@ -196,10 +203,8 @@ func assign(rounds []*tool.Round, answers []frontend.Answer) ([][]frontend.Answe
 		}
 	}
 	for _, rd := range rounds {
-		closed := rd.Done()
-		for j := range rd.Invocations {
-			inv := &rd.Invocations[j]
-			if !answered[inv.ID] && (inv.State == tool.Open || closed && inv.State == tool.Settled) {
+		for _, inv := range rd.OpenCalls() {
+			if !answered[inv.ID] {
 				missing = append(missing, inv.ID)
 			}
 		}

@@ -18,9 +18,10 @@ import (
 
 // Bounds of a thread's record; past them the oldest entries go.
 const (
-	keptRounds = 64   // closed rounds a thread lists itself
-	keptIDs    = 4096 // ids remembered as used [INV-2]
-	keptCalls  = 256  // calls of the upstream's own [OWN-3]
+	keptRounds = 64        // closed rounds a thread lists itself
+	keptIDs    = 4096      // ids remembered as used [INV-2]
+	keptCalls  = 256       // calls of the upstream's own [OWN-3]
+	keptBytes  = 256 << 10 // of names in each of these lists
 )
 
 // lease is how long a run holds its thread against other replicas without a sign
@@ -208,13 +209,27 @@ func (g *Gateway) writeThread(ctx context.Context, t *thread, next threadRecord)
 // trim drops the oldest closed rounds from the thread's own list. Their calls are
 // still found by the index each has.
 func (rec *threadRecord) trim() {
-	for i := 0; len(rec.Rounds) > keptRounds && i < len(rec.Rounds); {
+	size := 0
+	for i := range rec.Rounds {
+		size += rec.Rounds[i].size()
+	}
+	for i := 0; (len(rec.Rounds) > keptRounds || size > keptBytes) && i < len(rec.Rounds); {
 		if rec.Rounds[i].Open {
 			i++
 			continue
 		}
+		size -= rec.Rounds[i].size()
 		rec.Rounds, rec.Trimmed = slices.Delete(rec.Rounds, i, i+1), true
 	}
+}
+
+func (ref *roundRef) size() int { return len(ref.Run) + bytesOf(ref.Calls) }
+
+func bytesOf(list []string) (n int) {
+	for _, s := range list {
+		n += len(s)
+	}
+	return n
 }
 
 // names starts the id book of a run.
@@ -239,8 +254,12 @@ func (rec *threadRecord) keepNames(n *run.Names) {
 	rec.Seen = base64.RawStdEncoding.EncodeToString(raw)
 	if n.Renamed() {
 		rec.Renames = n.Renames()
-		if over := len(rec.Renames) - keptIDs; over > 0 {
-			rec.Renames = rec.Renames[over:]
+		size := 0
+		for i := len(rec.Renames) - 1; i >= 0; i-- {
+			if size += len(rec.Renames[i].Upstream) + len(rec.Renames[i].Shown); size > keptBytes || len(rec.Renames)-i > keptIDs {
+				rec.Renames = rec.Renames[i+1:]
+				break
+			}
 		}
 	}
 }

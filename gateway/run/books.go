@@ -89,7 +89,7 @@ func (m *Machine) newCall(f agui.Frame) (*Call, *fault.Error) {
 	if len(id) > MaxID || len(f.Text("parentMessageId")) > MaxID || strings.ContainsRune(id, utf8.RuneError) {
 		return nil, fault.New(fault.UpstreamProtocolError, "a tool call's ids are at most %d bytes of whole characters", MaxID)
 	}
-	if old := m.byID[id]; old != nil && (old.Client || !old.ended) {
+	if old := m.byID[id]; old != nil && !old.earlier && (old.Client || !old.ended) {
 		return nil, fault.New(fault.UpstreamProtocolError, "tool call %q was started twice in one run", clip(id))
 	}
 	c := &Call{ID: id, Tool: name, Client: m.set.Client(name), chunked: f.Type == agui.ToolCallChunk}
@@ -201,10 +201,16 @@ func (m *Machine) endCall(c *Call, out []Action) (_ []Action, ok bool) {
 // callResult: a result that the upstream itself gives to a client's call closes
 // the invocation, since the client has seen the call answered.
 func (m *Machine) callResult(f agui.Frame, out []Action) []Action {
-	if c := m.byID[f.Text("toolCallId")]; c != nil && c.Client && !c.answered {
+	id := f.Text("toolCallId")
+	c := m.byID[id]
+	if c == nil { // perhaps one of an earlier run that still waits
+		c = &Call{ID: id, Shown: m.set.Names.Show(id)}
+		out = append(out, Action{Kind: Close, Call: c, Reason: AnsweredUpstream})
+	}
+	if c.Client && !c.answered {
 		c.answered = true
 		if c.ended {
-			out = append(out, Action{Kind: Close, Call: c})
+			out = append(out, Action{Kind: Close, Call: c, Reason: AnsweredUpstream})
 		}
 	}
 	return append(out, Action{Frame: m.names(f)})

@@ -70,7 +70,7 @@ func (m *Machine) callChunk(f agui.Frame, out []Action) []Action {
 		m.lanes = append(m.lanes, lane{owner: owner, call: c})
 	}
 	if bad := m.addArguments(c, f); bad != nil {
-		return m.fail(m.errorFrame(bad), out)
+		return m.fail(m.errorFrame(bad), out) // a first chunk was not shown: c has no Shown
 	}
 	f = m.names(f)
 	if c.Shown == "" {

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"slices"
+
 	"github.com/aguigate/aguigate/protocol/agui"
 	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/strictjson"
@@ -28,12 +30,28 @@ func (m *Machine) release(out []Action) []Action {
 	if m.clientCalls() == 0 {
 		return m.Released(nil, nil, out)
 	}
-	if o := m.heldOutcome(); o != nil && o.Kind == agui.OutcomeCancelled {
+	switch o := m.heldOutcome(); {
+	case o == nil:
+	case o.Kind == agui.OutcomeCancelled:
 		failure := *m.held
 		m.failure, m.held = &failure, nil
 		return append(out, Action{Kind: Cancel})
+	case o.Kind == agui.OutcomeInterrupt:
+		out = m.closeInterrupted(o, out)
 	}
 	return append(out, Action{Kind: Release})
+}
+
+// closeInterrupted closes the calls an interrupt asks about: the resume answers
+// those [RUN-12].
+func (m *Machine) closeInterrupted(o *agui.Outcome, out []Action) []Action {
+	for _, i := range o.Interrupts {
+		if c := m.byID[i.ToolCallID]; c != nil && c.Client && !c.answered {
+			c.answered = true
+			out = append(out, Action{Kind: Close, Call: c, Reason: Interrupted})
+		}
+	}
+	return out
 }
 
 // Released answers Release: open lists the shown ids of this run's calls that
@@ -86,7 +104,7 @@ func (m *Machine) withOutcome(f agui.Frame, open []string) agui.Frame {
 	}
 	if o != nil && o.Kind == agui.OutcomeInterrupt {
 		m.outcome = "interrupt"
-		if m.set.Names.renameInterrupts(o) {
+		if m.set.Names.renameInterrupts(o) || !m.set.Modern && !onlyKeys(raw, "type", "interrupts") {
 			f = f.With("outcome", o.Append(nil))
 		}
 		return f
@@ -99,7 +117,7 @@ func (m *Machine) withOutcome(f agui.Frame, open []string) agui.Frame {
 		return f
 	}
 	if !m.set.Modern {
-		if o == nil || onlyType(f.Field("outcome")) {
+		if o == nil || onlyKeys(raw, "type") {
 			return f
 		}
 		return f.With("outcome", []byte(`{"type":"success"}`)) // 0.0.59 dies of any other key
@@ -111,10 +129,10 @@ func (m *Machine) withOutcome(f agui.Frame, open []string) agui.Frame {
 	return f.With("outcome", want.Append(nil))
 }
 
-// onlyType reports an object that has no member beside its type.
-func onlyType(raw []byte) bool {
+// onlyKeys reports an object that has no other members.
+func onlyKeys(raw []byte, keys ...string) bool {
 	m, err := strictjson.ObjectOf(raw)
-	return err == nil && len(m) == 1
+	return err == nil && !slices.ContainsFunc(m, func(kv strictjson.Member) bool { return !slices.Contains(keys, kv.Key) })
 }
 
 func sameList(a, b []string) bool {
@@ -150,7 +168,7 @@ func (m *Machine) Cancelled(settled []Answer, out []Action) []Action {
 	}
 	out = m.showSettled(settled, out)
 	for _, c := range m.calls {
-		if c.Client && !c.answered {
+		if c.Client && !c.answered && c.Shown != "" {
 			c.answered = true
 			out = append(out, Action{Frame: agui.NewToolCallResult(ResultID(c.Shown), c.Shown, NotRun)})
 		}

@@ -49,7 +49,8 @@ const (
 	Send Kind = iota
 	// Open records Call before anything later is sent [INV-1].
 	Open
-	// Close ends Call's invocation: the upstream answered it itself.
+	// Close ends Call's invocation for Reason: the upstream answered it itself, or
+	// asks about it by interrupt.
 	Close
 	// Hold asks for End soon: the upstream has finished, and may start a second
 	// run in the same response [RUN-2].
@@ -62,10 +63,17 @@ const (
 
 // Action is one thing the driver does, in order.
 type Action struct {
-	Kind  Kind
-	Frame agui.Frame // Send
-	Call  *Call      // Open, Close
+	Kind   Kind
+	Frame  agui.Frame // Send
+	Call   *Call      // Open, Close
+	Reason string     // Close
 }
+
+// Reasons of Close.
+const (
+	AnsweredUpstream = "answered_upstream"
+	Interrupted      = "interrupted"
+)
 
 // Call is one tool call of the run.
 type Call struct {
@@ -80,6 +88,7 @@ type Call struct {
 	ended    bool
 	answered bool
 	chunked  bool // assembled from chunks: the client makes its END itself
+	earlier  bool // of an earlier run in this response: its id may come again
 }
 
 // Answer is what the record knows of a call of this run at its end.
@@ -154,7 +163,10 @@ func (m *Machine) Step(f agui.Frame, out []Action) []Action {
 		return out
 	case m.held != nil:
 		if f.Type == agui.RunStarted { // a second run is joined into this one
-			m.held, m.byID = nil, nil
+			m.held = nil
+			for _, c := range m.byID {
+				c.earlier = true
+			}
 			m.set.Names.NextRun()
 		} else {
 			m.dropped++

@@ -236,17 +236,17 @@ func letters(r rune) rune {
 }
 
 func TestNames(t *testing.T) {
-	n := NewNames([]uint64{Hash("c0"), Hash("c0-2")}, []Rename{{Upstream: "c0", Shown: "c0-2"}})
+	n := NewNames([]uint64{Hash("c0"), Hash("c0-2")}, []Rename{{Upstream: "c0", Shown: "c0-2", Kind: CallID}})
 	if got := n.Show("c0"); got != "c0-2" {
 		t.Errorf("a reference shows %q, want the newest name c0-2", got)
 	}
-	if got := n.Start("c0"); got != "c0-3" {
+	if got := n.Start(CallID, "c0"); got != "c0-3" {
 		t.Errorf("a third use shows %q, want c0-3", got)
 	}
-	if got := n.Start("c0"); got != "c0-3" {
+	if got := n.Start(CallID, "c0"); got != "c0-3" {
 		t.Errorf("the same id in one run shows %q, want c0-3", got)
 	}
-	if got := n.Start("new"); got != "new" {
+	if got := n.Start(MessageID, "new"); got != "new" {
 		t.Errorf("a first use shows %q, want it unchanged", got)
 	}
 	for shown, up := range map[string]string{"c0": "c0", "c0-2": "c0", "c0-3": "c0", "new": "new"} {

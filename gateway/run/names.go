@@ -3,17 +3,26 @@ package run
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"slices"
 	"strconv"
 
 	"github.com/aguigate/aguigate/protocol/agui"
 	"github.com/aguigate/aguigate/protocol/strictjson"
 )
 
+// IDKind tells message ids from call ids.
+type IDKind string
+
+// The kinds.
+const (
+	MessageID IDKind = "m"
+	CallID    IDKind = "c"
+)
+
 // Rename is one upstream id that clients see under another name.
 type Rename struct {
 	Upstream string `json:"up"`
 	Shown    string `json:"shown"`
+	Kind     IDKind `json:"kind,omitempty"`
 }
 
 // Names keeps ids unique towards the clients of a thread [INV-2]: an id the
@@ -22,19 +31,34 @@ type Rename struct {
 // unneeded rename.
 type Names struct {
 	seen    map[uint64]struct{}
-	renames []Rename // of earlier runs and this one, oldest first
-	run     map[string]string
+	renames []Rename            // of earlier runs and this one, oldest first
+	byID    map[string][]Rename // the same by upstream id
+	back    map[string]string   // shown → upstream
+	run     map[string]string   // this run's ids → shown
+	kinds   map[string]bool     // renames of this run, by kind and id
 	fresh   []uint64
 	old     int // len(renames) at the start
 }
 
 // NewNames starts a run on what the thread has used before.
 func NewNames(seen []uint64, renames []Rename) *Names {
-	n := &Names{seen: make(map[uint64]struct{}, len(seen)), renames: slices.Clone(renames), old: len(renames)}
+	n := &Names{
+		seen: make(map[uint64]struct{}, len(seen)), old: len(renames),
+		byID: map[string][]Rename{}, back: map[string]string{}, run: map[string]string{}, kinds: map[string]bool{},
+	}
 	for _, h := range seen {
 		n.seen[h] = struct{}{}
 	}
+	for _, r := range renames {
+		n.add(r)
+	}
 	return n
+}
+
+func (n *Names) add(r Rename) {
+	n.renames = append(n.renames, r)
+	n.byID[r.Upstream] = append(n.byID[r.Upstream], r)
+	n.back[r.Shown] = r.Upstream
 }
 
 // Hash is how an id is remembered.
@@ -65,26 +89,24 @@ func (n *Names) Renamed() bool { return len(n.renames) > n.old }
 
 // NextRun begins another run of the upstream inside the client's: ids that come
 // again are new ones [RUN-2].
-func (n *Names) NextRun() { n.run = nil }
+func (n *Names) NextRun() { n.run, n.kinds = map[string]string{}, map[string]bool{} }
 
 // Start gives the name under which an id that begins in this run is shown.
-func (n *Names) Start(id string) string {
+func (n *Names) Start(kind IDKind, id string) string {
 	if id == "" || len(id) > MaxID { // what no record keeps is not renamed
 		return id
 	}
-	if shown, ok := n.run[id]; ok {
-		return shown
+	shown, ok := n.run[id]
+	if !ok {
+		shown = id
+		for i := len(n.byID[id]) + 2; n.Use(shown); i++ {
+			shown = id + "-" + strconv.Itoa(i)
+		}
+		n.run[id] = shown
 	}
-	shown := id
-	for i := 2; n.Use(shown); i++ {
-		shown = id + "-" + strconv.Itoa(i)
-	}
-	if n.run == nil {
-		n.run = map[string]string{}
-	}
-	n.run[id] = shown
-	if shown != id {
-		n.renames = append(n.renames, Rename{Upstream: id, Shown: shown})
+	if key := string(kind) + id; shown != id && !n.kinds[key] {
+		n.kinds[key] = true
+		n.add(Rename{Upstream: id, Shown: shown, Kind: kind})
 	}
 	return shown
 }
@@ -95,20 +117,16 @@ func (n *Names) Show(id string) string {
 	if shown, ok := n.run[id]; ok {
 		return shown
 	}
-	for i := len(n.renames) - 1; i >= 0; i-- {
-		if n.renames[i].Upstream == id {
-			return n.renames[i].Shown
-		}
+	if list := n.byID[id]; len(list) > 0 {
+		return list[len(list)-1].Shown
 	}
 	return id
 }
 
 // Upstream gives the upstream's own id for a shown one.
 func (n *Names) Upstream(shown string) string {
-	for i := len(n.renames) - 1; i >= 0; i-- {
-		if n.renames[i].Shown == shown {
-			return n.renames[i].Upstream
-		}
+	if up, ok := n.back[shown]; ok {
+		return up
 	}
 	return shown
 }
@@ -150,8 +168,12 @@ func refers(t agui.Type) (string, string) {
 func (m *Machine) names(f agui.Frame) agui.Frame {
 	n := m.set.Names
 	a, b := starts(f.Type)
-	f = rename(f, a, n.Start)
-	f = rename(f, b, n.Start)
+	kind := MessageID
+	if a == "toolCallId" {
+		kind = CallID
+	}
+	f = rename(f, a, func(id string) string { return n.Start(kind, id) })
+	f = rename(f, b, func(id string) string { return n.Start(MessageID, id) })
 	if n.Quiet() {
 		return f
 	}
@@ -234,18 +256,22 @@ func (n *Names) renameSnapshot(f agui.Frame) agui.Frame {
 	return f.With("messages", append(out, ']'))
 }
 
-// nth gives the shown name of the k-th of so many messages of one id: a list that
-// holds fewer than the thread has seen holds the newest. The id carries one letter
-// in front, so that messages and calls of the same id count apart.
+// nth gives the shown name of the k-th of so many messages, or calls, of one id: a
+// list that holds fewer than the thread has seen holds the newest. The id carries
+// its kind in front.
 func (n *Names) nth(tagged string, k, of int) string {
-	shown := []string{tagged[1:]}
-	for _, r := range n.renames {
-		if r.Upstream == tagged[1:] {
+	kind, id := tagged[:1], tagged[1:]
+	var shown []string
+	for _, r := range n.byID[id] {
+		if string(r.Kind) == kind {
 			shown = append(shown, r.Shown)
 		}
 	}
+	if of > len(shown) { // the first use kept its name
+		shown = append([]string{id}, shown...)
+	}
 	at := len(shown) - of + k - 1
-	return tagged[:1] + shown[min(max(at, 0), len(shown)-1)]
+	return kind + shown[min(max(at, 0), len(shown)-1)]
 }
 
 func showCalls(msg agui.Message, shown map[string]string) agui.Message {
@@ -280,12 +306,8 @@ func (n *Names) ToUpstream(msg agui.Message) agui.Message {
 	if n.Quiet() {
 		return msg
 	}
-	back := map[string]string{}
-	for _, r := range n.renames {
-		back[r.Shown] = r.Upstream
-	}
-	if up := back[msg.ID]; up != "" {
+	if up := n.back[msg.ID]; up != "" {
 		msg = msg.With("id", quote(up))
 	}
-	return showCalls(msg, back)
+	return showCalls(msg, n.back)
 }
