@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,6 +117,7 @@ func (p *player) do(acts []Action) {
 			p.opened = append(p.opened, a.Call.Shown)
 			p.got = append(p.got, "! open "+a.Call.Shown+" "+string(a.Call.Arguments))
 		case Close:
+			p.opened = slices.DeleteFunc(p.opened, func(id string) bool { return id == a.Call.Shown })
 			p.got = append(p.got, "! close "+a.Call.Shown)
 		case Hold:
 			p.got = append(p.got, "! hold")
