@@ -1,9 +1,16 @@
 # docker build --build-arg VERSION="$(git describe --tags --always)" -t aguigate .
 # docker run -p 8080:8080 -v ./aguigate.yaml:/etc/aguigate/aguigate.yaml:ro -v aguigate:/var/lib/aguigate aguigate
 #
-# In the container the configuration has to listen on more than loopback
-# (listen: 0.0.0.0:8080, admin: {listen: 0.0.0.0:9090}); publish 9090 only to
-# the network your Prometheus is on.
+# In the container the configuration has to listen on more than loopback, and such
+# a listener does not start with auth.mode none, the default:
+#
+#   listen: 0.0.0.0:8080
+#   admin: {listen: 0.0.0.0:9090}     # publish 9090 only to your Prometheus' network
+#   auth: {mode: keys, keys: [{id: app, secret: "${APP_KEY}"}]}     # docker run -e APP_KEY, 16 characters or more
+#
+# Where everybody who can reach the port may come in, auth: {insecure: true} takes
+# the place of the keys; every name other than localhost by which the gateway is
+# called then has to stand in hosts.
 
 FROM golang:1.26 AS build
 WORKDIR /src

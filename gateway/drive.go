@@ -190,7 +190,8 @@ func (r *liveRun) finish(ctx context.Context, err error) {
 	case err == io.EOF: // itself: a fault may have been caused by one
 	default:
 		cause = fault.From(err)
-		r.g.log.Warn("upstream failed", "agent", r.agent.name, "run", r.state.ID, "request_id", r.turn.RequestID, "error", err)
+		r.g.log.Warn("upstream failed", "agent", r.agent.name, "run", r.state.ID, "request_id", r.turn.RequestID,
+			"code", cause.Code, "cause", cause.Cause) // its message may be the backend's own [DATA-3]
 	}
 	r.perform(ctx, r.machine.End(cause, r.actions[:0]))
 	r.flush()
@@ -434,7 +435,7 @@ func (r *liveRun) end(ctx context.Context, outcome string) {
 	}
 	r.giveBack(r.keep)
 	r.g.metrics.run(r, outcome)
-	r.log("run ended", "outcome", outcome, "dropped", r.machine.Dropped(), "took", r.g.now().Sub(r.begun))
+	r.log("run ended", "outcome", outcome, "code", r.machine.Code(), "dropped", r.machine.Dropped(), "took", r.g.now().Sub(r.begun))
 }
 
 func (r *liveRun) log(msg string, more ...any) {

@@ -80,7 +80,7 @@ func (s *Server) run(r *Request) (f *fault.Error) {
 }
 
 func (s *Server) panicked(r *Request, p any) *fault.Error {
-	s.opt.Log.Error("handler panicked", "request", r.ID, "route", r.Route(), "panic", p, "stack", string(debug.Stack()))
+	s.opt.Log.Error("handler panicked", "request_id", r.ID, "route", r.Route(), "panic", p, "stack", string(debug.Stack()))
 	return fault.From(fmt.Errorf("panic: %v", p))
 }
 
@@ -173,7 +173,7 @@ func (s *Server) logRefusal(r *Request, f *fault.Error, status int) {
 	if f.Code == fault.Internal {
 		level = slog.LevelError
 	}
-	attrs := []slog.Attr{slog.String("request", r.ID), slog.String("route", r.Route()),
+	attrs := []slog.Attr{slog.String("request_id", r.ID), slog.String("route", r.Route()),
 		slog.String("code", string(f.Code)), slog.Int("status", status), slog.String("key", r.Principal.Key)}
 	if f.Cause != nil {
 		attrs = append(attrs, slog.String("cause", f.Cause.Error()))
@@ -187,7 +187,7 @@ func (s *Server) logRequest(r *Request, status, size int) {
 	if !s.opt.Log.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
-	s.opt.Log.LogAttrs(context.Background(), slog.LevelDebug, "request", slog.String("request", r.ID),
+	s.opt.Log.LogAttrs(context.Background(), slog.LevelDebug, "request", slog.String("request_id", r.ID),
 		slog.String("method", r.method), slog.String("route", r.Route()), slog.Int("status", status),
 		slog.Int("bytes", size), slog.Duration("took", s.opt.Now().Sub(r.started)),
 		slog.String("tenant", r.Principal.Tenant), slog.String("key", r.Principal.Key))

@@ -26,7 +26,7 @@ func (k *hold) open(r *Request) context.Context {
 	unwatch, err := r.s.watch.watch(r.ctx.Conn(), func() { cancel(ErrClientGone) })
 	if err != nil {
 		// Not fatal: a client that left is then noticed by the next write.
-		r.s.opt.Log.Debug("client not watched", "request", r.ID, "cause", err)
+		r.s.opt.Log.Debug("client not watched", "request_id", r.ID, "cause", err)
 	}
 	k.unwatch = unwatch
 	return k.ctx

@@ -233,7 +233,7 @@ func (b streamBody) SupportsBodyWriteTo() bool { return true }
 func (b streamBody) WriteTo(out io.Writer) (int64, error) {
 	err := b.w.serve(out)
 	if err != nil {
-		b.w.r.s.opt.Log.Debug("stream cut", "request", b.w.r.ID, "route", b.w.r.Route(), "cause", err)
+		b.w.r.s.opt.Log.Debug("stream cut", "request_id", b.w.r.ID, "route", b.w.r.Route(), "cause", err)
 	}
 	return int64(b.w.sent), err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -81,7 +82,7 @@ func beginOn(t *testing.T, store, yaml string) *world {
 	}
 	w := &world{t: t, logs: &safeBuffer{}}
 	var out bytes.Buffer
-	w.in, err = start(c, slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})), &out)
+	w.in, err = start(context.Background(), c, slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})), &out)
 	if err != nil {
 		t.Fatal(err)
 	}

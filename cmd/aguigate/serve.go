@@ -63,7 +63,19 @@ func serve(c *config.Config, log *slog.Logger, out io.Writer) error {
 	// A terminal that closes, or an operator who expects a reload, must not end the
 	// gateway; the reload itself is not built yet [CLI-4].
 	signal.Ignore(syscall.SIGHUP)
-	in, err := start(c, log, out)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	begun := make(chan struct{})
+	go func() { // a signal while the store opens ends the wait
+		select {
+		case s := <-signals:
+			cancel()
+			signals <- s
+		case <-begun:
+		}
+	}()
+	in, err := start(ctx, c, log, out)
+	close(begun)
 	if err != nil {
 		return err
 	}
@@ -84,15 +96,16 @@ func serve(c *config.Config, log *slog.Logger, out io.Writer) error {
 }
 
 // start opens the store, then the listeners, then says that it is ready [CLI-2].
-func start(c *config.Config, log *slog.Logger, out io.Writer) (_ *instance, err error) {
+func start(ctx context.Context, c *config.Config, log *slog.Logger, out io.Writer) (_ *instance, err error) {
 	in := &instance{log: log, drain: time.Duration(c.Drain), failed: make(chan error, 2)}
 	defer func() {
 		if err != nil {
 			in.closeStore()
 		}
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+	log.Info("opening the store; 30 s at most", "embedded", c.Store.NATS == store.Embedded)
 	if in.store, err = store.Open(ctx, storeOptions(c.Store, log)); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}

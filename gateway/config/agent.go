@@ -45,7 +45,7 @@ type Upstream struct {
 	// AG-UI version spoken to the backend. `auto` sends what 0.0 knows until the backend
 	// has named its version [UP-4].
 	Protocol string `yaml:"protocol" default:"auto" oneof:"auto 0.0 1.0"`
-	// Wire format of the backend's answer.
+	// Wire format of the backend's answer; `sse` is the only one so far.
 	Encoding string `yaml:"encoding" default:"sse" oneof:"sse" later:"protobuf"`
 	// Headers of every request to the backend, by name; they win over forwarded ones
 	// [UP-2].
@@ -60,7 +60,8 @@ type Upstream struct {
 	ForwardClientCredentials bool `yaml:"forward_client_credentials" default:"false"`
 	// How long the gateway waits for the backend.
 	Timeouts Timeouts `yaml:"timeouts"`
-	// Whether a request whose body went out may be sent again [UP-3].
+	// Whether a request that the backend did not answer may be sent once more on a new
+	// connection. With `false` none is whose body went out [UP-3].
 	Idempotent bool `yaml:"idempotent" default:"false"`
 
 	_ struct{} `later:"model api_key system max_rounds agent_id"`
@@ -105,12 +106,10 @@ type Tool struct {
 	// How often a call may be tried when its failures are retryable. At the bound: the
 	// last failure stands [INV-4].
 	Attempts int `yaml:"attempts" default:"1" min:"1" max:"100"`
-	// Whether the same call may be run twice without harm.
-	Idempotent bool `yaml:"idempotent" default:"false"`
 	// As the agent's `unanswered`, for this tool; empty takes the agent's.
 	Unanswered string `yaml:"unanswered" oneof:"synthesize reject" later:"keep"`
 
-	_ struct{} `later:"backoff approval rerun"`
+	_ struct{} `later:"idempotent backoff approval rerun"`
 }
 
 // ClientTools says which advertised tools are taken [MERGE-4, SEC-6].

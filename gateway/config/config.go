@@ -36,7 +36,8 @@ type Config struct {
 	// Host names, with or without port, that requests may carry beside loopback
 	// names. At the bound: with `auth.mode: none` another Host is refused with 403 [SEC-3].
 	Hosts []string `yaml:"hosts"`
-	// Where threads, invocations and transcripts are kept.
+	// Where threads and invocations are kept. Transcripts are not, in this version: a
+	// client's next run brings the conversation.
 	Store Store `yaml:"store"`
 	// Who may call.
 	Auth Auth `yaml:"auth"`
@@ -77,8 +78,8 @@ type Store struct {
 	Creds string `yaml:"creds"`
 	// TLS to a cluster.
 	TLS StoreTLS `yaml:"tls"`
-	// Copies of each record in a cluster; the embedded store has one. At the bound:
-	// with fewer servers than copies the gateway does not start.
+	// Copies of each record in a cluster: 1, 3 or 5, no even number. The embedded store
+	// has one. At the bound: with fewer servers than copies the gateway does not start.
 	Replicas int `yaml:"replicas" default:"3" min:"1" max:"5"`
 	// Begins the name of every bucket and subject, so that several installations can
 	// share a cluster: letters, digits, `_`, `-`, at most 32.

@@ -26,7 +26,7 @@ agents:
 `, []string{
 		"f:2:1: listn: unknown key; the keys here are listen, admin, hosts, store, auth, cors, drain, limits, threads, agents",
 		"f:5:28: agents.a.upstream.ulr: unknown key; the keys here are kind, url, protocol, encoding, headers, identity_headers, forward_headers, forward_client_credentials, timeouts, idempotent",
-		"f:6:23: agents.a.tools[0].desc: unknown key; the keys here are name, description, handler, availability, parameters, output, schema, timeout, attempts, idempotent, unanswered",
+		"f:6:23: agents.a.tools[0].desc: unknown key; the keys here are name, description, handler, availability, parameters, output, schema, timeout, attempts, unanswered",
 		"f:7:38: agents.a.client_tools.allow[0].sha: unknown key; the keys here are name, schema_sha256, text",
 	}},
 	{"keys of a later version", `

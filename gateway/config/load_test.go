@@ -121,7 +121,6 @@ agents:
         schema: client
         timeout: 2h
         attempts: 3
-        idempotent: true
         unanswered: reject
       - {name: send_mail, handler: upstream}
     client_tools:
@@ -177,7 +176,7 @@ func TestEveryKey(t *testing.T) {
 			Parameters: Schema(`{"type":"object","properties":{"b":{"type":"string","pattern":"^${x}$"},` +
 				`"a":{"type":["integer","null"]}},"required":["b"],"additionalProperties":false}`),
 			Output: Schema(`{"type":"string"}`), Schema: "client", Timeout: 2 * time.Hour, Attempts: 3,
-			Idempotent: true, Unanswered: "reject",
+			Unanswered: "reject",
 		}, {
 			Name: "send_mail", Handler: "upstream", Availability: "when_connected", Schema: "configured", Attempts: 1,
 		}},

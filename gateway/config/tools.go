@@ -12,7 +12,7 @@ func (a *Agent) ToolList() []tool.Tool {
 		out[i] = tool.Tool{
 			Name: t.Name, Description: t.Description, Parameters: t.Parameters, Output: t.Output,
 			Handler: tool.Handler(t.Handler), Availability: tool.Availability(t.Availability), SchemaFrom: t.Schema,
-			Attempts: t.Attempts, Timeout: t.Timeout, Unanswered: t.Unanswered, Idempotent: t.Idempotent,
+			Attempts: t.Attempts, Timeout: t.Timeout, Unanswered: t.Unanswered,
 		}
 	}
 	return out

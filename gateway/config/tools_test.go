@@ -17,7 +17,7 @@ func TestToolList(t *testing.T) {
 		Parameters: []byte(`{"type":"object","properties":{"b":{"type":"string","pattern":"^${x}$"},` +
 			`"a":{"type":["integer","null"]}},"required":["b"],"additionalProperties":false}`),
 		Output: []byte(`{"type":"string"}`), SchemaFrom: "client", Attempts: 3, Timeout: 2 * time.Hour,
-		Unanswered: "reject", Idempotent: true,
+		Unanswered: "reject",
 	}, {
 		Name: "send_mail", Handler: tool.Upstream, Availability: tool.WhenConnected, SchemaFrom: "configured", Attempts: 1,
 	}}

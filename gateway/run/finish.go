@@ -189,6 +189,7 @@ func (m *Machine) terminal(f agui.Frame, out []Action) []Action {
 // errorFrame writes RUN_ERROR; the request id is for 1.0 clients, who keep
 // metadata [ERR-3].
 func (m *Machine) errorFrame(e *fault.Error) agui.Frame {
+	m.code = string(e.Code)
 	var meta []byte
 	if m.set.Modern && m.set.RequestID != "" {
 		meta = append(append([]byte(`{"requestId":`), quote(m.set.RequestID)...), '}')

@@ -118,6 +118,7 @@ type Machine struct {
 	dropped  int
 	repaired map[string]int
 	outcome  string
+	code     string
 }
 
 // New makes the machine of one run.
@@ -142,6 +143,11 @@ func (m *Machine) Held() bool { return m.held != nil }
 
 // Outcome is success, interrupt, cancelled or error once Done.
 func (m *Machine) Outcome() string { return m.outcome }
+
+// Code is the code of the RUN_ERROR the run ended in: the gateway's own, or
+// "upstream" for one that the agent sent, whose code is the agent's text. It is ""
+// for any other end.
+func (m *Machine) Code() string { return m.code }
 
 // Dropped counts frames that came after the end, were out of place, or are
 // unknown to the client's profile.
@@ -197,6 +203,7 @@ func (m *Machine) take(f agui.Frame, out []Action) []Action {
 		m.held = &held
 		return append(out, Action{Kind: Hold})
 	case agui.RunError:
+		m.code = "upstream"
 		return m.fail(agui.Frame{Type: f.Type, Raw: append([]byte(nil), f.Raw...)}, out)
 	case agui.TextMessageStart, agui.TextMessageEnd,
 		agui.ReasoningStart, agui.ReasoningEnd,

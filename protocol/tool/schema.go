@@ -35,14 +35,14 @@ func CompileSchema(raw []byte) (*Schema, error) {
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return nil, badSchema("cannot be read").Because(err)
+		return nil, badSchema("cannot be read")
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(refuseAll{})
 	c.UseRegexpEngine(compilePattern)
 	if err := c.AddResource(here, doc); err != nil {
-		return nil, badSchema("cannot be used").Because(err)
+		return nil, badSchema("cannot be used")
 	}
 	s, err := c.Compile(here)
 	if err != nil {
@@ -69,11 +69,11 @@ func notCompiled(err error, raw []byte) *fault.Error {
 		if at == "" {
 			at = "its root"
 		}
-		return badSchema("is no JSON Schema: at %s, %s", at, p.Reason).Because(err)
+		return badSchema("is no JSON Schema: at %s, %s", at, p.Reason)
 	case errors.As(err, &pattern):
-		return badSchema("has a pattern that is no regular expression").Because(err)
+		return badSchema("has a pattern that is no regular expression")
 	}
-	return badSchema("has a reference that leads nowhere inside it").Because(err)
+	return badSchema("has a reference that leads nowhere inside it")
 }
 
 func badSchema(format string, args ...any) *fault.Error {

@@ -38,7 +38,6 @@ type Tool struct {
 	Attempts     int           // times a call may be tried [INV-4]
 	Timeout      time.Duration // 0 waits for ever
 	Unanswered   string        // synthesize | reject; "" is the agent's [RUN-6]
-	Idempotent   bool
 }
 
 // Limits bound what comes from clients; 0 is no bound.

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -109,7 +110,10 @@ func (u *Upstream) post(ctx context.Context, req *upstream.RunRequest) (*http.Re
 		return nil, err
 	}
 	u.head(r.Header, req)
-	if !u.opts.Idempotent && (r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Idempotency-Key") != "") {
+	switch {
+	case u.opts.Idempotent && r.Header.Get("Idempotency-Key") == "":
+		r.Header["Idempotency-Key"] = []string{} // leave to send again, not sent itself (net/http)
+	case !u.opts.Idempotent && (r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Idempotency-Key") != ""):
 		// The transport takes these headers for leave to send a body twice [UP-3].
 		r.GetBody = nil
 	}
@@ -178,15 +182,25 @@ func (u *Upstream) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fault.New(fault.UpstreamClosed, "the request to the agent was cancelled").Because(err)
 	}
-	var t net.Error
-	if errors.As(err, &t) && t.Timeout() {
-		return fault.New(fault.UpstreamTimeout, "the agent could not be reached in time").Because(err)
-	}
+	err = unnamed(err)
 	var op *net.OpError
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) && op.Op == "read" {
 		return fault.New(fault.UpstreamClosed, "the agent closed the connection before it answered").Because(err)
 	}
 	return fault.New(fault.UpstreamUnreachable, "the agent could not be reached").Because(err)
+}
+
+// unnamed takes out of a request's error what must not reach a log: the URL, whose
+// query may hold a secret, and pieces of an answer that is no HTTP [DATA-3].
+func unnamed(err error) error {
+	var named *url.Error
+	if errors.As(err, &named) {
+		err = named.Err
+	}
+	if strings.Contains(err.Error(), "malformed") {
+		return errors.New("the answer is no HTTP")
+	}
+	return err
 }
 
 // Probe asks the server for anything: any HTTP answer shows that it is there.
