@@ -81,8 +81,8 @@ func planTurn(msgs *messages, led *ledger, known func(id string) bool, resumes b
 			p.unknown[i] = !msgs.stands(m.ToolCallID)
 			continue
 		}
-		if inv.State != tool.Open && m.ID == run.ResultID(inv.ShownID) {
-			continue // the gateway's own words come back
+		if inv.State != tool.Open && (m.ID == run.ResultID(inv.ShownID) || agentsOwn(inv)) {
+			continue // the gateway's own words, or the agent's, come back
 		}
 		if i < trailing && (inv.State != tool.Open || msgs.calledAfter(i, m.ToolCallID)) {
 			continue
@@ -220,8 +220,7 @@ func usableArguments(m agui.Message) (agui.Message, map[string]bool) {
 // nobody has an answer. changed counts what the client did not send.
 func resultFor(msgs []agui.Message, at int, led *ledger, call string) (m agui.Message, changed, ok bool) {
 	_, inv := led.call(call)
-	// A call an interrupt asked about is the resume's to answer.
-	if inv == nil || inv.State == tool.Open || inv.State == tool.Cancelled && inv.Reason == run.Interrupted {
+	if inv == nil || inv.State == tool.Open || agentsOwn(inv) {
 		if at < 0 {
 			return m, false, false
 		}
@@ -235,6 +234,12 @@ func resultFor(msgs []agui.Message, at int, led *ledger, call string) (m agui.Me
 		}
 	}
 	return recordedResult(id, inv), true, true
+}
+
+// agentsOwn reports a call whose answer is the agent's: it gave the result itself,
+// or asked about the call by interrupt and is answered by the resume.
+func agentsOwn(inv *tool.Invocation) bool {
+	return inv.State == tool.Cancelled && (inv.Reason == run.Interrupted || inv.Reason == run.AnsweredUpstream)
 }
 
 // sameAnswer reports whether the client's message already says what the record

@@ -58,7 +58,8 @@ func short(msgs []agui.Message) string {
 	return strings.Join(out, " ")
 }
 
-// A round in short: c1 open, c1=text settled, c1! cancelled as unanswered.
+// A round in short: c1 open, c1=text settled, c1! cancelled as unanswered, c1^
+// answered by the agent itself.
 func rounds(t *testing.T, specs ...string) *ledger {
 	t.Helper()
 	var all []*tool.Round
@@ -66,7 +67,7 @@ func rounds(t *testing.T, specs ...string) *ledger {
 	for n, spec := range specs {
 		rd := &tool.Round{Key: fmt.Sprint(n)}
 		for i, word := range strings.Fields(spec) {
-			id, text, settled := strings.Cut(strings.TrimSuffix(word, "!"), "=")
+			id, text, settled := strings.Cut(strings.TrimRight(word, "!^"), "=")
 			if err := rd.Open(tool.Invocation{ID: fmt.Sprintf("inv_%d_%d", n, i), CallID: id, ShownID: id, Tool: "x"}, now); err != nil {
 				t.Fatal(err)
 			}
@@ -75,6 +76,9 @@ func rounds(t *testing.T, specs ...string) *ledger {
 				if _, err := rd.Settle(id, 0, s, now); err != nil {
 					t.Fatal(err)
 				}
+			}
+			if strings.HasSuffix(word, "^") {
+				rd.CancelCall(id, run.AnsweredUpstream, now)
 			}
 			if strings.HasSuffix(word, "!") {
 				rd.CancelCall(id, reasonUnanswered, now)
@@ -97,6 +101,8 @@ func TestUpstreamCopy(t *testing.T) {
 		{"never answered (F001)", "u a(c1) u", "c1!", "u a(c1) t(c1=" + Unanswered + ") u"},
 		{"one of two, out of place (F003)", "u a(c1,c2) u t(c2=y)", "c1! c2=y", "u a(c1,c2) t(c1=" + Unanswered + ") t(c2=y) u"},
 		{"backend and client calls (F019)", "u a(b1,c1) t(c1=x) t(b1=own)", "c1=x", "u a(b1,c1) t(b1=own) t(c1=x)"},
+		{"answered by the agent", "u a(c1) t(c1=agents) u", "c1^", "u a(c1) t(c1=agents) u"},
+		{"answered by the agent, at the end", "u a(c1) t(c1=own)", "c1^", "u a(c1) t(c1=own)"},
 		{"a result without a call (F006)", "u t(c9=42)", "", "u"},
 		{"one id in two turns (F015)", "u a(c0) t(c0=Paris) u a(c0) t(c0=Rome)", "", "u a(c0) t(c0=Paris) u a(c0) t(c0=Rome)"},
 	} {

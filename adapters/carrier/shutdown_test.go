@@ -163,7 +163,7 @@ func TestLog(t *testing.T) {
 	p.send("POST /r/tok-SECRET HTTP/1.1\r\nHost: x\r\nX-Request-Id: id-3\r\nX-API-Key: SECRET\r\n\r\n").answer()
 	s.dial().send("SECRET\r\n\r\n").answer()
 	got := out.String()
-	for _, want := range []string{"request=id-1", "request=id-2", "request=id-3", "route=/r/{token}", "code=unauthenticated", "key=k1", "code=invalid_request"} {
+	for _, want := range []string{"request_id=id-1", "request_id=id-2", "request_id=id-3", "route=/r/{token}", "code=unauthenticated", "key=k1", "code=invalid_request"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
