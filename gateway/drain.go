@@ -55,6 +55,3 @@ func (g *Gateway) Ready(ctx context.Context) error {
 	}
 	return g.store.Ready(ctx)
 }
-
-// Idle reports that no run is active in this process.
-func (g *Gateway) Idle() bool { return len(g.active.all()) == 0 }

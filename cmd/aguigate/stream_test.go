@@ -142,7 +142,7 @@ func TestLeavingCancels(t *testing.T) {
 		case <-time.After(time.Second):
 			t.Errorf("answered=%v: the upstream was not cancelled within a second", answered)
 		}
-		eventually(t, "the thread is free", func() bool { return w.in.gateway.Idle() })
+		eventually(t, "the thread is free", func() bool { return w.metric(`aguigate_active_runs{agent="a"}`) == "0" })
 		w.end()
 	}
 }
