@@ -210,7 +210,10 @@ func FuzzMachine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script string, modern bool) {
 		p := &player{t: t, client: map[string]bool{"a": true}, set: Setup{Thread: "th1", Run: "r1", Modern: modern}}
 		for i, name := range strings.Split(script, "|") {
-			raw := `{"type":"` + strings.Map(letters, name) + `","messageId":"m` + string(rune('0'+i%3)) +
+			if name = strings.Map(letters, name); name == "" {
+				continue
+			}
+			raw := `{"type":"` + name + `","messageId":"m` + string(rune('0'+i%3)) +
 				`","toolCallId":"c` + string(rune('0'+i%4)) + `","toolCallName":"a","stepName":"s","delta":"{}"}`
 			p.feed(raw)
 		}
