@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aguigate/aguigate/adapters/frontend"
 	"github.com/aguigate/aguigate/adapters/upstream"
@@ -122,36 +121,6 @@ func (r *liveRun) plan(ctx context.Context) (*ledger, *plan, error) {
 	return led, p, r.unanswered(p)
 }
 
-// checkAnswers tries the answers on a copy of the record, so that a refusal
-// comes before the thread is taken.
-func checkAnswers(p *plan, now time.Time) error {
-	for _, a := range p.answers {
-		rd := a.round.Clone()
-		if _, err := rd.Settle(a.call.ID, 0, a.settlement, now); err != nil && a.trailing {
-			return err
-		}
-	}
-	return nil
-}
-
-// unanswered refuses the turn where a tool, or the agent, says so [RUN-6].
-func (r *liveRun) unanswered(p *plan) error {
-	var ids []string
-	for _, inv := range p.gone {
-		policy := r.agent.byTool[inv.Tool].Unanswered
-		if policy == "" {
-			policy = r.agent.conf.Unanswered
-		}
-		if policy == "reject" {
-			ids = append(ids, inv.ShownID)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	return fault.New(fault.UnansweredCalls, "tool calls are still waiting for their result: %s", strings.Join(ids, ", "))
-}
-
 // ledgerFor loads the rounds a list may be about: those with something left to
 // do, and those whose calls the list answers or leaves without an answer.
 func (g *Gateway) ledgerFor(ctx context.Context, t *thread, msgs *messages) (*ledger, error) {
@@ -211,81 +180,6 @@ func (g *Gateway) olderRounds(ctx context.Context, t *thread, msgs *messages) ([
 	return refs, nil
 }
 
-// settle writes the turn's answers, round by round, and cancels what the
-// conversation went on without.
-func (r *liveRun) settle(ctx context.Context, led *ledger, p *plan) error {
-	written := false
-	for i, rd := range led.rounds {
-		mine := slices.DeleteFunc(slices.Clone(p.answers), func(a answer) bool { return a.round != rd })
-		if len(mine) == 0 && !slices.ContainsFunc(p.gone, func(inv *tool.Invocation) bool { return rd.Find(inv.ID) != nil }) {
-			continue
-		}
-		next, err := r.g.changeRound(ctx, rd.Key, nil, func(fresh *tool.Round) error {
-			changed, err := r.applyAnswers(fresh, mine, written)
-			for _, inv := range p.gone {
-				changed = fresh.CancelCall(inv.ID, reasonUnanswered, r.g.now()) != nil || changed
-			}
-			if err == nil && !changed {
-				return errUnchanged
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		written = true
-		r.g.countEnded(rd, next)
-		led.rounds[i] = next
-	}
-	*led = *newLedger(led.rounds)
-	return nil
-}
-
-// applyAnswers settles what a list answers of one round. What cannot be accepted
-// refuses the turn if it may: it stands at the end of the list, and nothing was
-// written yet [HIST-4, ERR-1]. Else it is history, and the agent reads what was
-// accepted.
-func (r *liveRun) applyAnswers(rd *tool.Round, mine []answer, written bool) (changed bool, err error) {
-	for _, a := range mine {
-		s := *a.settlement
-		s.By, s.Door, s.At = r.turn.Principal.Subject, r.turn.Frontend, r.g.now()
-		before := rd.Clone()
-		v, err := rd.Settle(a.call.ID, 0, &s, r.g.now())
-		if err != nil && (written || !a.trailing) {
-			r.g.log.Info("an answer came too late and is history", "invocation", a.call.ID, "run", r.state.ID, "code", fault.CodeOf(err))
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		if !fits(rd) { // its sender gets no status for one message of a list [INV-5]
-			*rd = *before
-			small := tool.NewFailure(tooMuch, string(fault.ResultTooLarge), "", false, r.agent.limits)
-			small.By, small.Door, small.At = s.By, s.Door, s.At
-			if v, err = rd.Settle(a.call.ID, 0, small, r.g.now()); err != nil {
-				return false, err
-			}
-		}
-		changed = changed || !v.Replayed
-	}
-	return changed, nil
-}
-
-// countEnded counts the calls that ended between two versions of a round.
-func (g *Gateway) countEnded(before, after *tool.Round) {
-	for i := range after.Invocations {
-		inv := &after.Invocations[i]
-		if i < len(before.Invocations) && before.Invocations[i].State == tool.Open && inv.State != tool.Open {
-			outcome := string(inv.State)
-			if inv.State == tool.Settled {
-				outcome = string(inv.Outcome)
-			}
-			g.metrics.ended(inv.Agent, outcome, g.now().Sub(inv.Created))
-			g.log.Info("invocation ended", "invocation", inv.ID, "tool", inv.Tool, "agent", inv.Agent, "run", inv.Run, "state", inv.State, "outcome", inv.Outcome, "reason", inv.Reason)
-		}
-	}
-}
-
 // write makes the upstream's request, or finds that there is nothing to ask.
 func (r *liveRun) write(led *ledger, p *plan) {
 	in := r.turn.Input
@@ -310,12 +204,6 @@ func (r *liveRun) write(led *ledger, p *plan) {
 		RequestID: r.turn.RequestID, Names: r.names, Prelude: prelude,
 		Client: func(name string) bool { return r.offer.Owner(name) == tool.Client },
 	})
-}
-
-// tells reports whether this run brings the agent the answer of a call that it has
-// not been told yet.
-func (r *liveRun) tells(inv tool.Invocation) bool {
-	return inv.State == tool.Settled && inv.Delivery != tool.Delivered && r.list.stands(inv.ShownID)
 }
 
 // stillOpen lists the shown ids of calls that wait, in call order.
