@@ -136,9 +136,11 @@ func (g *Gateway) ledgerFor(ctx context.Context, t *thread, msgs *messages) (*le
 	if t.Run != nil { // a run that died holding calls
 		refs = append(refs, roundRef{Key: t.Run.Round, Run: t.Run.ID, Open: true})
 	}
-	keys := make([]string, len(refs))
-	for i, ref := range refs {
-		keys[i] = ref.Key
+	var keys []string // each once: a dead run's round is found in more than one way
+	for _, ref := range refs {
+		if !slices.Contains(keys, ref.Key) {
+			keys = append(keys, ref.Key)
+		}
 	}
 	rounds, err := g.loadRounds(ctx, keys)
 	if err != nil {

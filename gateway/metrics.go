@@ -27,6 +27,7 @@ type metrics struct {
 	repairs    *prometheus.CounterVec
 	rejected   *prometheus.CounterVec
 	ignored    *prometheus.CounterVec
+	unclaimed  *prometheus.CounterVec
 }
 
 // Buckets in seconds: a run takes from an echo's milliseconds to a long job's
@@ -66,7 +67,9 @@ func newMetrics() *metrics {
 	m.repairs = counter("aguigate_repairs_total", "Changes the gateway made to keep a stream or history well formed.", "agent", "kind")
 	m.rejected = counter("aguigate_rejected_total", "Requests refused, by code.", "code")
 	m.ignored = counter("aguigate_tools_ignored_total", "Advertised tools left out because the name is taken or denied.", "agent")
-	m.registry.MustRegister(collectors.NewGoCollector(),
+	m.unclaimed = counter("aguigate_calls_unclaimed_total", "Client tool calls whose tool nobody connected had advertised.", "agent")
+	sockets := prometheus.NewGauge(prometheus.GaugeOpts{Name: "aguigate_ws_connections", Help: "Open WebSockets. This version serves none."})
+	m.registry.MustRegister(sockets, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -76,6 +79,7 @@ func (m *metrics) known(agent string) {
 	m.activeRuns.WithLabelValues(agent)
 	m.open.WithLabelValues(agent)
 	m.ignored.WithLabelValues(agent)
+	m.unclaimed.WithLabelValues(agent)
 }
 
 func (m *metrics) openCalls(agent string, delta int) {

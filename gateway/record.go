@@ -8,6 +8,7 @@ import (
 
 	"github.com/aguigate/aguigate/gateway/run"
 	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/protocol/agui"
 	"github.com/aguigate/aguigate/protocol/tool"
 )
 
@@ -41,6 +42,10 @@ func (r *liveRun) open(ctx context.Context, c *run.Call) error {
 		return err
 	}
 	r.g.metrics.ended(r.agent.name, "opened", 0)
+	if !slices.ContainsFunc(r.turn.Input.Tools, func(d agui.ToolDef) bool { return d.Name == c.Tool }) {
+		r.g.metrics.unclaimed.WithLabelValues(r.agent.name).Inc()
+		r.g.log.Warn("a call's tool was not advertised by its client", "invocation", inv.ID, "tool", c.Tool, "agent", r.agent.name, "run", r.state.ID)
+	}
 	return nil
 }
 

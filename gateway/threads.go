@@ -126,7 +126,10 @@ func (g *Gateway) take(ctx context.Context, t *thread, r activeRun) error {
 		return g.busyFault(t)
 	}
 	next := t.threadRecord
-	next.Rounds = g.adopt(ctx, next.Run, slices.Clone(next.Rounds))
+	var err error
+	if next.Rounds, err = g.adopt(ctx, next.Run, slices.Clone(next.Rounds)); err != nil {
+		return err
+	}
 	next.Run, next.Active, next.Writer = &r, g.now(), newID()
 	return g.writeThread(ctx, t, next)
 }
@@ -136,15 +139,18 @@ func (g *Gateway) busyFault(t *thread) *fault.Error {
 }
 
 // adopt keeps the round of a run whose process died: its calls stay answerable.
-func (g *Gateway) adopt(ctx context.Context, dead *activeRun, refs []roundRef) []roundRef {
+func (g *Gateway) adopt(ctx context.Context, dead *activeRun, refs []roundRef) ([]roundRef, error) {
 	if dead == nil || slices.ContainsFunc(refs, func(r roundRef) bool { return r.Key == dead.Round }) {
-		return refs
+		return refs, nil
 	}
 	rd, err := g.loadRound(ctx, dead.Round)
-	if err != nil {
-		return refs // it opened no call
+	if errors.Is(err, store.ErrNotFound) {
+		return refs, nil // it opened no call
 	}
-	return append(refs, refOf(rd))
+	if err != nil {
+		return nil, err
+	}
+	return append(refs, refOf(rd)), nil
 }
 
 func refOf(rd *tool.Round) roundRef {

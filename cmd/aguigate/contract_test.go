@@ -145,8 +145,8 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal("promtool is missing: it comes with Debian's package prometheus (make test installs it)")
 	}
-	w := begin(t, demoAgent)
-	w.waiting("", "demo", "client-made-thread")
+	w := begin(t, "agents:\n  demo: {upstream: {kind: demo}, tools: [{name: get_location, availability: always}]}\n")
+	w.run("", "demo", input("client-made-thread", "r1", "", user("u1", "where am I"))) // the client does not have the tool
 	w.do(call{method: "GET", path: "/client-made-path"})
 	res, err := http.Get(w.admin + "/metrics")
 	if err != nil {
@@ -162,6 +162,7 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`aguigate_runs_total{agent="demo",frontend="agui",outcome="success",upstream="demo"} 1`,
 		`aguigate_open_invocations{agent="demo"} 1`, `aguigate_invocations_total{agent="demo",outcome="opened"} 1`,
+		`aguigate_calls_unclaimed_total{agent="demo"} 1`, "aguigate_ws_connections 0",
 		`aguigate_rejected_total{code="not_found"} 1`, `aguigate_active_runs{agent="demo"} 0`,
 		"go_goroutines ", "process_cpu_seconds_total ",
 	} {

@@ -89,12 +89,18 @@ func (m *Machine) newCall(f agui.Frame) (*Call, *fault.Error) {
 	if len(id) > MaxID || len(f.Text("parentMessageId")) > MaxID || strings.ContainsRune(id, utf8.RuneError) {
 		return nil, fault.New(fault.UpstreamProtocolError, "a tool call's ids are at most %d bytes of whole characters", MaxID)
 	}
-	if old := m.byID[id]; old != nil && !old.earlier && (old.Client || !old.ended) {
-		return nil, fault.New(fault.UpstreamProtocolError, "tool call %q was started twice in one run", clip(id))
+	if old := m.byID[id]; old != nil && !old.earlier {
+		if !old.ended {
+			return nil, fault.New(fault.UpstreamProtocolError, "tool call %q was started twice in one run", clip(id))
+		}
+		m.set.Names.Again(id) // a provider that numbers anew in each step
 	}
 	c := &Call{ID: id, Tool: name, Client: m.set.Client(name), chunked: f.Type == agui.ToolCallChunk}
-	if c.Client && m.clientCalls() >= MaxCalls {
-		return nil, fault.New(fault.ToolLoop, "more than %d client tool calls in one run", MaxCalls)
+	if c.Client {
+		if m.clients >= MaxCalls {
+			return nil, fault.New(fault.ToolLoop, "more than %d client tool calls in one run", MaxCalls)
+		}
+		m.clients++
 	}
 	if m.byID == nil {
 		m.byID = map[string]*Call{}
@@ -104,20 +110,14 @@ func (m *Machine) newCall(f agui.Frame) (*Call, *fault.Error) {
 	return c, nil
 }
 
-func (m *Machine) clientCalls() int {
-	n := 0
-	for _, c := range m.calls {
-		if c.Client {
-			n++
-		}
-	}
-	return n
-}
-
 func (m *Machine) callArgs(f agui.Frame, out []Action) []Action {
 	c := m.byID[f.Text("toolCallId")]
 	if c == nil {
 		return m.unknownCall(f, out)
+	}
+	if c.ended && f.Text("delta") == "" {
+		m.dropped++ // for the client the call is over
+		return out
 	}
 	if bad := m.addArguments(c, f); bad != nil {
 		return m.fail(m.errorFrame(bad), out)
@@ -134,7 +134,10 @@ func (m *Machine) unknownCall(f agui.Frame, out []Action) []Action {
 
 // addArguments keeps the arguments of client calls; others are not read.
 func (m *Machine) addArguments(c *Call, f agui.Frame) *fault.Error {
-	if c == nil || !c.Client {
+	if c.ended {
+		return fault.New(fault.UpstreamProtocolError, "arguments of tool call %q go on after its end", clip(c.ID))
+	}
+	if !c.Client {
 		return nil
 	}
 	raw := f.Field("delta")
@@ -145,9 +148,6 @@ func (m *Machine) addArguments(c *Call, f agui.Frame) *fault.Error {
 		return fault.New(fault.UpstreamProtocolError, "the delta of tool call %q is no string", clip(c.ID))
 	}
 	delta := raw[1 : len(raw)-1]
-	if c.ended && len(delta) > 0 {
-		return fault.New(fault.UpstreamProtocolError, "arguments of tool call %q go on after its end", clip(c.ID))
-	}
 	if m.argBytes += len(delta); m.argBytes > m.set.ArgumentBytes {
 		return fault.New(fault.EventTooLarge, "the arguments of this run's client tool calls are over %d bytes", m.set.ArgumentBytes)
 	}
@@ -159,6 +159,10 @@ func (m *Machine) callEnd(f agui.Frame, out []Action) []Action {
 	c := m.byID[f.Text("toolCallId")]
 	if c == nil {
 		return m.unknownCall(f, out)
+	}
+	if c.ended { // an END that comes twice, or behind chunks, which the client ends itself
+		m.dropped++
+		return out
 	}
 	out, ok := m.endCall(c, out)
 	if !ok {
@@ -178,7 +182,10 @@ func (m *Machine) endCall(c *Call, out []Action) (_ []Action, ok bool) {
 		if len(m.backend) < MaxCalls {
 			m.backend = append(m.backend, c.Shown)
 		}
-		m.calls = slices.DeleteFunc(m.calls, func(o *Call) bool { return o == c })
+		if m.over++; m.over > 64 && m.over > len(m.calls)/2 {
+			m.calls = slices.DeleteFunc(m.calls, func(o *Call) bool { return !o.Client && o.ended })
+			m.over = 0
+		}
 		return out, true
 	}
 	if c.answered { // by the upstream, before it ended: nobody is asked

@@ -27,7 +27,7 @@ func (m *Machine) release(out []Action) []Action {
 		out = append(out, Action{Frame: agui.NewToolCallEnd(c.Shown)})
 	}
 	out = m.closeOpen(out)
-	if m.clientCalls() == 0 {
+	if m.clients == 0 {
 		return m.Released(nil, nil, out)
 	}
 	switch o := m.heldOutcome(); {
@@ -153,7 +153,7 @@ func (m *Machine) fail(f agui.Frame, out []Action) []Action {
 	m.held = nil
 	out = m.closeOpen(out)
 	m.failure = &f
-	if m.clientCalls() == 0 {
+	if m.clients == 0 {
 		return m.Cancelled(nil, out)
 	}
 	return append(out, Action{Kind: Cancel})

@@ -109,7 +109,9 @@ type Machine struct {
 	thoughts  []string // REASONING_MESSAGE_START without END
 	reasoning []string // REASONING_START without END
 	steps     []string
-	calls     []*Call // client calls, and backend calls that are still open
+	calls     []*Call // client calls, and backend calls that may still be open
+	clients   int     // client calls among them
+	over      int     // backend calls among them that have ended
 	byID      map[string]*Call
 	lanes     []lane
 	argBytes  int
@@ -182,6 +184,10 @@ func (m *Machine) Step(f agui.Frame, out []Action) []Action {
 	if !m.started && f.Type != agui.RunStarted {
 		out = m.start(agui.NewRunStarted(m.set.Thread, m.set.Run, m.set.Parent, m.version()), out)
 	}
+	if m.started && f.Type == agui.RunStarted {
+		m.dropped++ // a client never sees it, so it ends nothing
+		return out
+	}
 	out, ended := m.closeLanes(f, out)
 	if ended {
 		return out
@@ -193,10 +199,6 @@ func (m *Machine) Step(f agui.Frame, out []Action) []Action {
 func (m *Machine) take(f agui.Frame, out []Action) []Action {
 	switch f.Type {
 	case agui.RunStarted:
-		if m.started {
-			m.dropped++
-			return out
-		}
 		return m.start(m.ownIDs(f), out)
 	case agui.RunFinished:
 		held := agui.Frame{Type: f.Type, Raw: append([]byte(nil), f.Raw...)}

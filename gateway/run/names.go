@@ -91,6 +91,12 @@ func (n *Names) Renamed() bool { return len(n.renames) > n.old }
 // again are new ones [RUN-2].
 func (n *Names) NextRun() { n.run, n.kinds = map[string]string{}, map[string]bool{} }
 
+// Again says that an id of this run begins anew.
+func (n *Names) Again(id string) {
+	delete(n.run, id)
+	delete(n.kinds, string(CallID)+id)
+}
+
 // Start gives the name under which an id that begins in this run is shown.
 func (n *Names) Start(kind IDKind, id string) string {
 	if id == "" || len(id) > MaxID { // what no record keeps is not renamed
