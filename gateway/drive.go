@@ -73,7 +73,7 @@ func (r *liveRun) IgnoredTools() string {
 }
 
 // KeepAlive is the agent's keepalive.
-func (r *liveRun) KeepAlive() time.Duration { return time.Duration(r.agent.conf.KeepAlive) }
+func (r *liveRun) KeepAlive() time.Duration { return r.agent.conf.KeepAlive }
 
 // Abort gives everything back when no answer could be started.
 func (r *liveRun) Abort() {
@@ -108,12 +108,7 @@ func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 // kept, the upstream is not asked [RUN-5].
 func (r *liveRun) local(ctx context.Context) {
 	in := r.turn.Input
-	version := ""
-	if r.turn.Modern {
-		version = agui.ProtocolVersion
-	}
-	r.actions = r.machine.Step(agui.NewRunStarted(in.ThreadID, in.RunID, in.ParentRunID, version), r.actions[:0])
-	r.actions = r.machine.Step(agui.NewRunFinished(in.ThreadID, in.RunID, nil), r.actions)
+	r.actions = r.machine.Step(agui.NewRunFinished(in.ThreadID, in.RunID, nil), r.actions[:0])
 	r.actions = r.machine.End(nil, r.actions)
 	r.perform(ctx, r.actions)
 	r.flush()
@@ -124,7 +119,7 @@ func (r *liveRun) relay(ctx context.Context) {
 	upCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.upCancel = cancel
-	if total := time.Duration(r.agent.conf.Upstream.Timeouts.Total); total > 0 {
+	if total := r.agent.conf.Upstream.Timeouts.Total; total > 0 {
 		limit := time.AfterFunc(total, func() {
 			r.stop(fault.New(fault.UpstreamTimeout, "the run took longer than %s", total))
 		})

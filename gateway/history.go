@@ -296,9 +296,8 @@ func toldText(inv *tool.Invocation) (text string, failed bool) {
 
 // Reasons of a cancelled invocation.
 const (
-	reasonUnanswered = "unanswered"         // the conversation went on without it
-	reasonRunFailed  = "run_failed"         // its run ended in an error
-	reasonClientGone = "client_gone"        // its run was cancelled by the client's leaving
-	reasonShutdown   = "gateway_shutdown"   // its run was cut by a drain
-	reasonCancelled  = "cancelled_upstream" // the agent cancelled its run
+	reasonUnanswered = "unanswered"       // the conversation went on without it
+	reasonRunFailed  = "run_failed"       // its run ended in an error
+	reasonClientGone = "client_gone"      // its run was cancelled by the client's leaving
+	reasonShutdown   = "gateway_shutdown" // its run was cut by a drain
 )

@@ -26,15 +26,13 @@ func (r *liveRun) open(ctx context.Context, c *run.Call) error {
 	var random [17]byte
 	_, _ = rand.Read(random[:])
 	conf := r.agent.byTool[c.Tool]
-	now := r.g.now()
 	inv := tool.Invocation{
 		ID: tool.NewInvocationID(random), CallID: c.ID, ShownID: c.Shown, MessageID: c.Message,
 		Agent: r.agent.name, Thread: r.thread.ID, Run: r.state.ID, Tool: c.Tool, Arguments: string(c.Arguments),
-		Attempt: 1, Attempts: max(conf.Attempts, 1), IdempotencyKey: newID(), Initiator: "model",
-		Created: now, State: tool.Open, Delivery: tool.Held,
+		Attempts: max(conf.Attempts, 1), IdempotencyKey: newID(), Initiator: "model",
 	}
 	if conf.Timeout > 0 {
-		inv.Deadline = now.Add(conf.Timeout)
+		inv.Deadline = r.g.now().Add(conf.Timeout)
 	}
 	inv.Valid, inv.ArgumentsError = r.agent.validArguments(r.offer, c.Tool, inv.Arguments)
 	r.opened = true // also if the write fails: it may have happened
@@ -78,22 +76,14 @@ func (r *liveRun) closeCall(ctx context.Context, c *run.Call, reason string) {
 	})
 }
 
-// change changes one round and counts what ended.
+// change changes one round, and says in the log when it cannot. A round that is
+// not there is one whose first call could not be recorded.
 func (r *liveRun) change(ctx context.Context, key string, change func(*tool.Round) error) (*tool.Round, error) {
-	var before *tool.Round
-	after, err := r.g.changeRound(ctx, key, nil, func(rd *tool.Round) error {
-		before = rd.Clone()
-		return change(rd)
-	})
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, err // its first call could not be recorded
-	}
-	if err != nil {
+	rd, err := r.g.changeRound(ctx, key, nil, change)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		r.g.log.Error("a round could not be changed", "run", r.state.ID, "agent", r.agent.name, "error", err)
-		return nil, err
 	}
-	r.g.countEnded(before, after)
-	return after, nil
+	return rd, err
 }
 
 // release makes the round answerable and tells what became of its calls so far.

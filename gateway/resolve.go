@@ -79,7 +79,7 @@ func (g *Gateway) settleRound(ctx context.Context, p principal.Principal, rd *to
 	if ag == nil {
 		return nil, noInvocation()
 	}
-	made := make([]*tool.Settlement, len(answers))
+	made := make([]tool.Settling, len(answers))
 	for i, a := range answers {
 		inv := invocationOf(rd, a.ID)
 		if inv == nil {
@@ -90,23 +90,16 @@ func (g *Gateway) settleRound(ctx context.Context, p principal.Principal, rd *to
 			return nil, err
 		}
 		s.By, s.Door, s.At = p.Subject, a.Door, g.now()
-		made[i] = s
+		made[i] = tool.Settling{Ref: a.ID, Attempt: a.Attempt, Settlement: s}
 	}
-	replayed := make([]bool, len(answers))
-	var before *tool.Round
+	var verdicts []tool.Verdict
 	after, err := g.changeRound(ctx, rd.Key, nil, func(fresh *tool.Round) error {
-		before = fresh.Clone()
-		changed := false
-		for i, a := range answers {
-			v, err := fresh.Settle(a.ID, a.Attempt, made[i], g.now())
-			if err != nil {
-				return err
-			}
-			replayed[i] = v.Replayed
-			changed = changed || !v.Replayed
-		}
+		var err error
+		verdicts, err = fresh.SettleAll(made, g.now())
 		switch {
-		case !changed:
+		case err != nil:
+			return err
+		case !slices.ContainsFunc(verdicts, func(v tool.Verdict) bool { return !v.Replayed }):
 			return errUnchanged
 		case !fits(fresh):
 			return fault.New(fault.ResultTooLarge, tooMuch)
@@ -116,10 +109,9 @@ func (g *Gateway) settleRound(ctx context.Context, p principal.Principal, rd *to
 	if err != nil {
 		return nil, err
 	}
-	g.countEnded(before, after)
 	out := make([]frontend.Resolved, len(answers))
 	for i, a := range answers {
-		out[i] = frontend.Resolved{Invocation: invocationOf(after, a.ID), Replayed: replayed[i]}
+		out[i] = frontend.Resolved{Invocation: invocationOf(after, a.ID), Replayed: verdicts[i].Replayed}
 		if p.Subject != rd.Owner || p.Has(principal.Machine) {
 			g.log.Info("invocation settled for somebody else", "invocation", a.ID, "key", p.Key, "tenant", p.Tenant)
 		}

@@ -101,7 +101,8 @@ func (g *Gateway) loadRounds(ctx context.Context, keys []string) (out []*tool.Ro
 // errUnchanged says that a change found nothing to do.
 var errUnchanged = errors.New("unchanged")
 
-// changeRound applies one change by compare-and-set and wakes who waits for it.
+// changeRound applies one change by compare-and-set, counts what it ended and wakes
+// who waits for it.
 // change sees the newest record and may be called several times; what it returns
 // as an error is the answer, except errUnchanged. A round that is not there yet
 // is made by create, if given.
@@ -120,7 +121,7 @@ func (g *Gateway) changeRound(ctx context.Context, key string, create func() *to
 		if err != nil {
 			return nil, err
 		}
-		before := openCount(rd)
+		before := rd.Clone()
 		err = change(rd)
 		if errors.Is(err, errUnchanged) {
 			return rd, nil
@@ -144,7 +145,8 @@ func (g *Gateway) changeRound(ctx context.Context, key string, create func() *to
 		if err != nil {
 			return nil, err
 		}
-		g.metrics.openCalls(rd.Agent, openCount(rd)-before)
+		g.metrics.openCalls(rd.Agent, openCount(rd)-openCount(before))
+		g.countEnded(before, rd)
 		g.wake(ctx, key)
 		return rd, nil
 	}

@@ -63,7 +63,6 @@ func (r *liveRun) settle(ctx context.Context, led *ledger, p *plan) error {
 			return err
 		}
 		written = true
-		r.g.countEnded(rd, next)
 		led.rounds[i] = next
 	}
 	*led = *newLedger(led.rounds)

@@ -16,11 +16,7 @@ import (
 func serveCommand(args []string, out, errOut io.Writer) error {
 	f := newFlags("serve", out)
 	file := f.String("config", "", "configuration file")
-	f.logging()
-	if err := f.parse(args); err != nil {
-		return err
-	}
-	log, err := f.logger(errOut)
+	log, err := f.parseWithLog(args, errOut)
 	if err != nil {
 		return err
 	}
@@ -43,11 +39,7 @@ func demoCommand(args []string, out, errOut io.Writer) error {
 	f := newFlags("demo", out)
 	listen := f.String("listen", "127.0.0.1:8080", "public listener")
 	admin := f.String("admin-listen", "127.0.0.1:9090", "metrics and health")
-	f.logging()
-	if err := f.parse(args); err != nil {
-		return err
-	}
-	log, err := f.logger(errOut)
+	log, err := f.parseWithLog(args, errOut)
 	if err != nil {
 		return err
 	}

@@ -72,21 +72,13 @@ func run(args []string, out, errOut io.Writer) int {
 }
 
 // flags are one command's, with errors as errUsage.
-type flags struct {
-	*flag.FlagSet
-	format, level *string
-}
+type flags struct{ *flag.FlagSet }
 
 func newFlags(name string, out io.Writer) *flags {
 	f := &flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError)}
 	f.SetOutput(io.Discard)
 	f.Usage = func() { fmt.Fprint(out, usage) }
 	return f
-}
-
-func (f *flags) logging() {
-	f.format = f.String("log-format", "text", "text or json")
-	f.level = f.String("log-level", "info", "debug, info, warn or error")
 }
 
 func (f *flags) parse(args []string) error {
@@ -101,14 +93,20 @@ func (f *flags) parse(args []string) error {
 	return nil
 }
 
-// logger writes to standard error, as asked for [CLI-2].
-func (f *flags) logger(w io.Writer) (*slog.Logger, error) {
+// parseWithLog parses a command that logs: it has --log-format and --log-level
+// too, and writes to w [CLI-2].
+func (f *flags) parseWithLog(args []string, w io.Writer) (*slog.Logger, error) {
+	format := f.String("log-format", "text", "text or json")
+	text := f.String("log-level", "info", "debug, info, warn or error")
+	if err := f.parse(args); err != nil {
+		return nil, err
+	}
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(*f.level)); err != nil {
+	if err := level.UnmarshalText([]byte(*text)); err != nil {
 		return nil, fmt.Errorf("%w: --log-level is debug, info, warn or error", errUsage)
 	}
 	o := &slog.HandlerOptions{Level: level}
-	switch *f.format {
+	switch *format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, o)), nil
 	case "json":

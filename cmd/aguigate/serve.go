@@ -97,7 +97,7 @@ func serve(c *config.Config, log *slog.Logger, out io.Writer) error {
 
 // start opens the store, then the listeners, then says that it is ready [CLI-2].
 func start(ctx context.Context, c *config.Config, log *slog.Logger, out io.Writer) (_ *instance, err error) {
-	in := &instance{log: log, drain: time.Duration(c.Drain), failed: make(chan error, 2)}
+	in := &instance{log: log, drain: c.Drain, failed: make(chan error, 2)}
 	defer func() {
 		if err != nil {
 			in.closeStore()

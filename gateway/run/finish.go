@@ -203,8 +203,5 @@ func (m *Machine) FailLocal(e *fault.Error, out []Action) []Action {
 	if m.done || m.failure != nil {
 		return out
 	}
-	if !m.started {
-		out = m.start(agui.NewRunStarted(m.set.Thread, m.set.Run, m.set.Parent, m.version()), out)
-	}
-	return m.fail(m.errorFrame(e), out)
+	return m.fail(m.errorFrame(e), m.ensureStarted(out))
 }

@@ -181,10 +181,9 @@ func (m *Machine) Step(f agui.Frame, out []Action) []Action {
 		}
 		return out
 	}
-	if !m.started && f.Type != agui.RunStarted {
-		out = m.start(agui.NewRunStarted(m.set.Thread, m.set.Run, m.set.Parent, m.version()), out)
-	}
-	if m.started && f.Type == agui.RunStarted {
+	if f.Type != agui.RunStarted {
+		out = m.ensureStarted(out)
+	} else if m.started {
 		m.dropped++ // a client never sees it, so it ends nothing
 		return out
 	}
@@ -240,19 +239,25 @@ func (m *Machine) take(f agui.Frame, out []Action) []Action {
 // End tells that the upstream's stream is over: cause nil is a clean end of
 // file, anything else the trouble there was [RUN-3, ERR-3].
 func (m *Machine) End(cause *fault.Error, out []Action) []Action {
-	if m.done || m.failure != nil {
-		return out
-	}
 	if m.held != nil {
 		return m.release(out)
 	}
 	if cause == nil {
 		cause = fault.New(fault.IncompleteStream, "the agent's stream ended without a terminal event")
 	}
-	if !m.started {
-		out = m.start(agui.NewRunStarted(m.set.Thread, m.set.Run, m.set.Parent, m.version()), out)
+	return m.FailLocal(cause, out)
+}
+
+// ensureStarted begins the run in the upstream's place, if it has not begun.
+func (m *Machine) ensureStarted(out []Action) []Action {
+	if m.started {
+		return out
 	}
-	return m.fail(m.errorFrame(cause), out)
+	version := ""
+	if m.set.Modern {
+		version = agui.ProtocolVersion
+	}
+	return m.start(agui.NewRunStarted(m.set.Thread, m.set.Run, m.set.Parent, version), out)
 }
 
 func (m *Machine) start(f agui.Frame, out []Action) []Action {
@@ -262,13 +267,6 @@ func (m *Machine) start(f agui.Frame, out []Action) []Action {
 		out = append(out, Action{Frame: p})
 	}
 	return out
-}
-
-func (m *Machine) version() string {
-	if m.set.Modern {
-		return agui.ProtocolVersion
-	}
-	return ""
 }
 
 // ownIDs puts the client's thread and run ids in place of others.
