@@ -68,6 +68,9 @@ func TestDrain(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
+	if strings.Contains(w.logs.String(), "runs did not end in time") {
+		t.Error("the drain did not end the active run: the cut behind it did")
+	}
 	<-poll
 	w.in = nil
 	again := beginIn(t, dir, yaml)
