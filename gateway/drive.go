@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/aguigate/aguigate/adapters/frontend"
 	"github.com/aguigate/aguigate/adapters/upstream"
 	"github.com/aguigate/aguigate/gateway/run"
+	"github.com/aguigate/aguigate/gateway/transcript"
 	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/conversation"
 	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/tool"
 )
@@ -36,15 +39,32 @@ type liveRun struct {
 	machine *run.Machine
 	input   *agui.Input
 	headers []upstream.Header
-	list    *messages
+	list    *messages // as the client sent it
+	copy    *messages // with what the record has beside it
 	ledger  *ledger
+	hist    *history
+	branch  transcript.Branch
+	has     transcript.Set // what of the record the client has beside its list
+	unseen  bool           // the client is brought messages it was never sent
+	dead    *activeRun     // a run whose process died, in whose place this one is
+	book    *conversation.Builder
+	own     *task    // the gateway continues a round by itself
+	join    *joining // another run is this turn's answer
+	wait    queueing
+	waiting bool // the thread is another run's for now
+	taken   bool // the thread is this run's
+	asked   bool // the upstream's request went out
+	final   agui.Frame
 	told    []string // rounds whose results this run brings to the agent
 	touched []string // rounds this run has looked at
+	due     []string // rounds the gateway has to continue when this run is over
 	pending []string // calls that still wait, when the upstream is not asked [RUN-5]
 	begun   time.Time
 
 	sink     frontend.Sink
 	opened   bool // the run's own round exists
+	feed     feeding
+	mu       sync.Mutex // held while frames are moved: a watcher that comes asks for what it missed
 	batch    []agui.Frame
 	actions  []run.Action
 	sinkErr  error
@@ -53,8 +73,11 @@ type liveRun struct {
 
 	// cancel and stopCause belong to activeRuns and its lock.
 	cancel    context.CancelCauseFunc
-	stopCause *fault.Error
+	stopCause error
 }
+
+// errStopped ends a run for its client without an error [RUN-10].
+var errStopped = errors.New("stopped")
 
 // IgnoredTools names what the configuration owns of the advertised tools.
 func (r *liveRun) IgnoredTools() string {
@@ -86,28 +109,70 @@ func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 	runCtx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r.g.active.arm(r, stop)
-	r.log("run accepted")
+	r.log("run accepted", "waits", r.waiting, "joins", r.join != nil)
 	outcome := "panic" // unless it comes to an end
 	defer func() { r.end(ctx, outcome) }()
-	defer r.holdLease()()
-	if r.pending != nil {
+	if r.waiting {
+		if err := r.awaitTurn(runCtx); err != nil {
+			r.refuse(runCtx, err)
+			outcome = r.outcome()
+			return r.sinkErr
+		}
+	}
+	switch {
+	case r.join != nil:
+		r.follow(runCtx)
+	case r.pending != nil:
+		defer r.holdLease()()
 		r.local(runCtx)
-	} else {
+	default:
+		defer r.holdLease()()
 		r.relay(runCtx)
 	}
-	switch outcome = r.machine.Outcome(); {
-	case outcome == "":
-		outcome = "cancelled" // nobody was left to end it for
-	case r.pending != nil:
-		outcome = "pending"
-	}
+	outcome = r.outcome()
 	return r.sinkErr
+}
+
+// outcome is the run's end as it is counted.
+func (r *liveRun) outcome() string {
+	switch {
+	case r.machine == nil || r.machine.Outcome() == "":
+		return "cancelled" // nobody was left to end it for
+	case r.join != nil:
+		return "joined"
+	case r.pending != nil:
+		return "pending"
+	}
+	return r.machine.Outcome()
+}
+
+// refuse ends a turn that waited and then could not be taken.
+func (r *liveRun) refuse(ctx context.Context, err error) {
+	r.bareMachine(false)
+	switch {
+	case errors.Is(err, errSuperseded), errors.Is(err, errStopped):
+		r.perform(ctx, r.machine.Stop(r.actions[:0]))
+	case errors.Is(err, context.Canceled):
+		return // the client has gone
+	default:
+		r.perform(ctx, r.machine.FailLocal(fault.From(err), r.actions[:0]))
+	}
+	r.flush()
+}
+
+// bareMachine is for a turn that has no run of its own.
+func (r *liveRun) bareMachine(joined bool) {
+	in := r.turn.Input
+	r.machine = run.New(run.Setup{Thread: in.ThreadID, Run: in.RunID, Parent: in.ParentRunID,
+		Modern: r.turn.Modern, RequestID: r.turn.RequestID, Joined: joined})
 }
 
 // local answers a turn that brings only some of a round's results: they are
 // kept, the upstream is not asked [RUN-5].
 func (r *liveRun) local(ctx context.Context) {
 	in := r.turn.Input
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.actions = r.machine.Step(agui.NewRunFinished(in.ThreadID, in.RunID, nil), r.actions[:0])
 	r.actions = r.machine.End(nil, r.actions)
 	r.perform(ctx, r.actions)
@@ -151,6 +216,7 @@ func (r *liveRun) move(ctx context.Context, stream upstream.Stream) {
 		if first && len(frames) > 0 {
 			r.delivered(ctx)
 		}
+		r.mu.Lock()
 		r.actions = r.actions[:0]
 		up := 0
 		for _, f := range frames {
@@ -160,6 +226,7 @@ func (r *liveRun) move(ctx context.Context, stream upstream.Stream) {
 		r.agent.in.moved(len(frames), up)
 		r.perform(ctx, r.actions)
 		r.flush()
+		r.mu.Unlock()
 		switch {
 		case r.machine.Done() || r.sinkErr != nil:
 			return
@@ -177,6 +244,12 @@ func (r *liveRun) finish(ctx context.Context, err error) {
 	switch {
 	case r.machine.Held():
 	case errors.As(why, &cause):
+	case errors.Is(why, errStopped):
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.perform(ctx, r.machine.Stop(r.actions[:0]))
+		r.flush()
+		return
 	case ctx.Err() != nil:
 		return // the client has gone: there is nobody to tell
 	case err == io.EOF: // itself: a fault may have been caused by one
@@ -185,6 +258,8 @@ func (r *liveRun) finish(ctx context.Context, err error) {
 		r.g.log.Warn("upstream failed", "agent", r.agent.name, "run", r.state.ID, "request_id", r.turn.RequestID,
 			"code", cause.Code, "cause", cause.Cause) // its message may be the backend's own [DATA-3]
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.perform(ctx, r.machine.End(cause, r.actions[:0]))
 	r.flush()
 }
@@ -195,6 +270,12 @@ func (r *liveRun) perform(ctx context.Context, acts []run.Action) {
 		switch a := acts[i]; a.Kind {
 		case run.Send:
 			r.batch = append(r.batch, a.Frame)
+			if a.Frame.Type == agui.RunFinished || a.Frame.Type == agui.RunError {
+				r.final = a.Frame
+			}
+			if r.book != nil && !a.Prelude {
+				r.book.Apply(a.Frame)
+			}
 		case run.Open:
 			if err := r.open(ctx, a.Call); err != nil {
 				if next := r.machine.FailLocal(fault.From(err), nil); next != nil {
@@ -219,8 +300,11 @@ func (r *liveRun) perform(ctx context.Context, acts []run.Action) {
 }
 
 func (r *liveRun) cancelReason(ctx context.Context) string {
-	if fault.CodeOf(context.Cause(ctx)) == fault.GatewayShutdown {
+	switch why := context.Cause(ctx); {
+	case fault.CodeOf(why) == fault.GatewayShutdown:
 		return reasonShutdown
+	case errors.Is(why, errStopped):
+		return reasonStopped
 	}
 	return reasonRunFailed
 }
@@ -248,21 +332,37 @@ func (r *liveRun) flush() {
 		bytes += len(r.batch[i].Raw)
 	}
 	r.sinkErr = r.sink.Send(r.batch)
+	r.toWatchers()
 	r.agent.out.moved(len(r.batch), bytes)
 	r.batch = r.batch[:0]
 }
 
 // stop ends the run for its client with cause, from any goroutine.
-func (r *liveRun) stop(cause *fault.Error) { r.g.active.stop(r, cause) }
+func (r *liveRun) stop(cause error) { r.g.active.stop(r, cause) }
 
 // end cancels what a run left without an end, gives the thread back and counts.
 func (r *liveRun) end(ctx context.Context, outcome string) {
-	if !r.machine.Done() {
-		r.cancelCalls(ctx, reasonClientGone)
+	code, dropped := "", 0
+	switch {
+	case !r.taken:
+		if r.waiting {
+			r.leaveQueue(ctx)
+		}
+		r.g.active.remove(r)
+		if r.join != nil && r.machine != nil {
+			r.keepView()
+		}
+	default:
+		if !r.machine.Done() {
+			r.cancelCalls(ctx, reasonClientGone)
+		}
+		r.giveBack(r.closeBooks(outcome))
 	}
-	r.giveBack(r.keep)
+	if r.machine != nil {
+		code, dropped = r.machine.Code(), r.machine.Dropped()
+	}
 	r.g.metrics.run(r, outcome)
-	r.log("run ended", "outcome", outcome, "code", r.machine.Code(), "dropped", r.machine.Dropped(), "took", r.g.now().Sub(r.begun))
+	r.log("run ended", "outcome", outcome, "code", code, "dropped", dropped, "took", r.g.now().Sub(r.begun))
 }
 
 func (r *liveRun) log(msg string, more ...any) {

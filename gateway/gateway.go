@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/aguigate/aguigate/adapters/frontend"
 	"github.com/aguigate/aguigate/adapters/upstream"
 	"github.com/aguigate/aguigate/gateway/config"
@@ -42,6 +44,15 @@ type Gateway struct {
 	stripes  stripes
 	active   activeRuns
 	drain    drainState
+	pages    *lru.Cache[string, closedPages]
+	watched  watched
+	duties   duties
+
+	background  sync.WaitGroup // what Start began, and the gateway's own runs
+	spawning    sync.Mutex     // nothing is begun once closing is closed
+	closing     chan struct{}
+	closeOnce   sync.Once
+	unsubscribe func()
 }
 
 var _ frontend.Gateway = (*Gateway)(nil)
@@ -51,8 +62,9 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		conf: o.Config, store: o.Store, log: o.Log, now: o.Now,
 		keys: newKeyring(o.Config.Auth), byName: map[string]*agent{},
-		metrics: newMetrics(), instance: newID(),
+		metrics: newMetrics(), instance: newID(), closing: make(chan struct{}),
 	}
+	g.pages, _ = lru.New[string, closedPages](cachedThreads) // fails for a size below one only
 	g.stripes.seed = maphash.MakeSeed()
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -194,6 +206,13 @@ func (a *activeRuns) has(round string) bool {
 	return a.runs[round] != nil
 }
 
+// of gives the run with that key, nil for one of another process.
+func (a *activeRuns) of(round string) *liveRun {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.runs[round]
+}
+
 func (a *activeRuns) all() []*liveRun {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -227,7 +246,7 @@ func (a *activeRuns) arm(r *liveRun, cancel context.CancelCauseFunc) {
 	}
 }
 
-func (a *activeRuns) stop(r *liveRun, cause *fault.Error) {
+func (a *activeRuns) stop(r *liveRun, cause error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r.stopCause = cause

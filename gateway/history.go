@@ -61,15 +61,21 @@ type plan struct {
 	answers []answer
 	missing []*tool.Invocation // open calls the list neither answers nor passes over
 	gone    []*tool.Invocation // open calls the conversation goes on without [RUN-6]
-	unknown map[int]bool       // tool messages whose call stands nowhere [HIST-4]
+	kept    []*tool.Invocation // open calls it goes on without for now [RUN-6]
 }
 
-// planTurn reads a client's list. known tells whether the thread has seen a
-// message id before; resumes that the turn answers an interrupt, which goes on
-// without whatever else was asked. A refusal is about the trailing tool messages only: what
-// stands further back is history and comes back with every later run [HIST-4].
-func planTurn(msgs *messages, led *ledger, known func(id string) bool, resumes bool, a *agent) (*plan, error) {
-	p := &plan{unknown: map[int]bool{}}
+// view is what a list means against the transcript.
+type view interface {
+	known(id string) bool    // the thread has seen the message before this turn
+	hidden(call string) bool // the call's message was left out of the conversation
+}
+
+// planTurn reads a client's list. resumes tells that the turn answers an interrupt,
+// which goes on without whatever else was asked. A refusal is about the trailing
+// tool messages only: what stands further back is history and comes back with
+// every later run [HIST-4].
+func planTurn(msgs *messages, led *ledger, v view, resumes bool, a *agent) (*plan, error) {
+	p := &plan{}
 	trailing := msgs.trailing()
 	answered := map[*tool.Invocation]*tool.Settlement{}
 	for i, m := range msgs.list {
@@ -78,7 +84,6 @@ func planTurn(msgs *messages, led *ledger, known func(id string) bool, resumes b
 		}
 		rd, inv := led.call(m.ToolCallID)
 		if inv == nil {
-			p.unknown[i] = !msgs.stands(m.ToolCallID)
 			continue
 		}
 		if inv.State != tool.Open && (m.ID == run.ResultID(inv.ShownID) || agentsOwn(inv)) {
@@ -100,11 +105,13 @@ func planTurn(msgs *messages, led *ledger, known func(id string) bool, resumes b
 	for _, rd := range led.rounds {
 		for _, inv := range rd.OpenCalls() {
 			switch {
-			case answered[inv] != nil:
-			case resumes || msgs.goesOn(inv.ShownID, known):
-				p.gone = append(p.gone, inv)
-			default:
+			case answered[inv] != nil || inv.Kept:
+			case !v.hidden(inv.ShownID) && !resumes && !msgs.goesOn(inv.ShownID, v.known):
 				p.missing = append(p.missing, inv)
+			case a.unanswered(inv.Tool) == "keep":
+				p.kept = append(p.kept, inv)
+			default:
+				p.gone = append(p.gone, inv)
 			}
 		}
 	}
@@ -143,14 +150,14 @@ func messageSettlement(a *agent, inv *tool.Invocation, m agui.Message) *tool.Set
 // upstreamCopy is the list the agent reads: every call the record knows is
 // answered right after its assistant message, in call order, with its accepted
 // result; ids are the upstream's own [HIST-3, F001, F003, UP-4].
-func upstreamCopy(msgs *messages, led *ledger, unknown map[int]bool, names *run.Names) (out []agui.Message, repairs int) {
+func upstreamCopy(msgs *messages, led *ledger, names *run.Names) (out []agui.Message, repairs int) {
 	placed := map[int]bool{}
 	for i, m := range msgs.list {
 		if placed[i] {
 			continue
 		}
-		if unknown[i] || m.Role == agui.RoleTool && led.knows(m.ToolCallID) {
-			repairs++ // a result nobody asked for here: what was accepted stands at its call
+		if m.Role == agui.RoleTool && (led.knows(m.ToolCallID) || !msgs.stands(m.ToolCallID)) {
+			repairs++ // a result nobody asked for here: what was accepted stands at its call [HIST-4]
 			continue
 		}
 		m, unusable := usableArguments(m)
@@ -220,6 +227,9 @@ func usableArguments(m agui.Message) (agui.Message, map[string]bool) {
 // nobody has an answer. changed counts what the client did not send.
 func resultFor(msgs []agui.Message, at int, led *ledger, call string) (m agui.Message, changed, ok bool) {
 	_, inv := led.call(call)
+	if inv != nil && inv.State == tool.Open && inv.Kept {
+		return agui.NewToolMessage(run.ResultID(inv.ShownID), inv.ShownID, strictjson.Quote(NotYet), NotYet), true, true
+	}
 	if inv == nil || inv.State == tool.Open || agentsOwn(inv) {
 		if at < 0 {
 			return m, false, false
@@ -280,6 +290,10 @@ func recordedResult(id string, inv *tool.Invocation) agui.Message {
 // Unanswered is what the model reads about a call that nobody answered.
 const Unanswered = "The client did not answer this tool call. It is not known to have run."
 
+// NotYet is what the model reads about a call whose answer is still to come
+// [RUN-6].
+const NotYet = "This tool call has not been answered yet. If an answer comes, it will be in a later message."
+
 // toldText is what the model reads about a call, on a string wire.
 func toldText(inv *tool.Invocation) (text string, failed bool) {
 	s := inv.Settlement
@@ -297,6 +311,9 @@ func toldText(inv *tool.Invocation) (text string, failed bool) {
 // Reasons of a cancelled invocation.
 const (
 	reasonUnanswered = "unanswered"       // the conversation went on without it
+	reasonHidden     = "hidden"           // its message was left out of the conversation
+	reasonStopped    = "stopped"          // its run was stopped
+	reasonDeleted    = "deleted"          // with its thread
 	reasonRunFailed  = "run_failed"       // its run ended in an error
 	reasonClientGone = "client_gone"      // its run was cancelled by the client's leaving
 	reasonShutdown   = "gateway_shutdown" // its run was cut by a drain

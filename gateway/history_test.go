@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aguigate/aguigate/gateway/config"
 	"github.com/aguigate/aguigate/gateway/run"
 	"github.com/aguigate/aguigate/protocol/agui"
 	"github.com/aguigate/aguigate/protocol/fault"
@@ -89,6 +90,12 @@ func rounds(t *testing.T, specs ...string) *ledger {
 	return newLedger(all)
 }
 
+// allSeen is a thread that has seen every message.
+type allSeen struct{}
+
+func (allSeen) known(string) bool  { return true }
+func (allSeen) hidden(string) bool { return false }
+
 // The copy an upstream reads: every call the record knows is answered right after
 // its message, in call order; doing it again changes nothing (F001, F003, F006,
 // F015, F019, HIST-3).
@@ -108,16 +115,16 @@ func TestUpstreamCopy(t *testing.T) {
 	} {
 		led := rounds(t, strings.Split(c.record, "|")...)
 		msgs := list(t, c.in)
-		p, err := planTurn(read(msgs), led, func(string) bool { return true }, false, &agent{})
+		_, err := planTurn(read(msgs), led, allSeen{}, false, &agent{conf: config.Agent{Unanswered: "synthesize"}})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		got, _ := upstreamCopy(read(msgs), led, p.unknown, run.NewNames(nil, nil))
+		got, _ := upstreamCopy(read(msgs), led, run.NewNames(nil, nil))
 		if short(got) != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, short(got), c.want)
 		}
-		again, repairs := upstreamCopy(read(got), led, nil, run.NewNames(nil, nil))
+		again, repairs := upstreamCopy(read(got), led, run.NewNames(nil, nil))
 		if short(again) != c.want || repairs != 0 && !strings.Contains(c.record, "!") {
 			t.Errorf("%s, a second time: %s, %d repairs", c.name, short(again), repairs)
 		}
@@ -144,7 +151,7 @@ func TestPlanTurn(t *testing.T) {
 		{"a list that no longer holds the call", "u", "c1", 0, 1, 0, ""},
 	} {
 		led := rounds(t, strings.Split(c.record, "|")...)
-		p, err := planTurn(read(list(t, c.in)), led, func(string) bool { return true }, false, &agent{})
+		p, err := planTurn(read(list(t, c.in)), led, allSeen{}, false, &agent{conf: config.Agent{Unanswered: "synthesize"}})
 		if fault.CodeOf(err) != c.code {
 			t.Errorf("%s: %v, want %q", c.name, err, c.code)
 		}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/aguigate/aguigate/gateway/run"
 	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/gateway/transcript"
 	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/tool"
 )
 
@@ -17,7 +19,7 @@ func (r *liveRun) round() tool.Round {
 	now := r.g.now()
 	return tool.Round{
 		Key: r.state.Round, ID: r.state.Round, Tenant: r.thread.Tenant, Owner: r.thread.Owner,
-		Agent: r.agent.name, Thread: r.thread.ID, Run: r.state.ID, Created: now, Updated: now,
+		Agent: r.agent.name, Thread: r.thread.ID, Run: r.state.ID, Space: r.feed.space, Created: now, Updated: now,
 	}
 }
 
@@ -35,8 +37,14 @@ func (r *liveRun) open(ctx context.Context, c *run.Call) error {
 		inv.Deadline = r.g.now().Add(conf.Timeout)
 	}
 	inv.Valid, inv.ArgumentsError = r.agent.validArguments(r.offer, c.Tool, inv.Arguments)
+	ctx = context.WithoutCancel(ctx)
+	if !r.opened {
+		if err := r.keepBasis(ctx); err != nil {
+			return err
+		}
+	}
 	r.opened = true // also if the write fails: it may have happened
-	if err := r.g.openCall(context.WithoutCancel(ctx), r.thread.key, r.round(), inv); err != nil {
+	if err := r.g.openCall(ctx, r.round(), inv); err != nil {
 		return err
 	}
 	r.g.metrics.ended(r.agent.name, "opened", 0)
@@ -140,28 +148,23 @@ func (r *liveRun) cancelCalls(ctx context.Context, reason string) []run.Answer {
 	return accepted(rd)
 }
 
-// sent and delivered write down what the agent was told [INV-12].
-func (r *liveRun) sent(ctx context.Context) error { return r.mark(ctx, tool.Held, tool.Sent) }
+// errTold says that another run has told the agent these answers.
+var errTold = fault.New(fault.ThreadBusy, "another run has brought these results to the agent")
 
-func (r *liveRun) delivered(ctx context.Context) {
-	if err := r.mark(context.WithoutCancel(ctx), tool.Sent, tool.Delivered); err != nil {
-		r.g.log.Warn("a delivery could not be recorded", "run", r.state.ID, "error", err)
+// sent takes the duty to tell the agent, before the first byte goes out: from here
+// on nobody else does it by itself [INV-12].
+func (r *liveRun) sent(ctx context.Context) error {
+	r.asked = true
+	by := tool.ByClient
+	if r.own != nil {
+		by = tool.ByGateway
 	}
-}
-
-func (r *liveRun) mark(ctx context.Context, from, to tool.Delivery) error {
 	for _, key := range r.told {
 		_, err := r.g.changeRound(ctx, key, nil, func(rd *tool.Round) error {
-			changed := false
-			for i := range rd.Invocations {
-				inv := &rd.Invocations[i]
-				if r.tells(*inv) && inv.Delivery == from {
-					changed, inv.Delivery = true, to
-				}
+			if r.own != nil && !r.own.mayTake(rd) || !rd.Take(by, r.state.ID, r.state.Round, r.g.now()) {
+				return errTold
 			}
-			if !changed {
-				return errUnchanged
-			}
+			r.moveDelivery(rd, tool.Held, tool.Sent)
 			return nil
 		})
 		if err != nil {
@@ -171,49 +174,177 @@ func (r *liveRun) mark(ctx context.Context, from, to tool.Delivery) error {
 	return nil
 }
 
+// delivered notes that the agent has begun to answer.
+func (r *liveRun) delivered(ctx context.Context) {
+	for _, key := range r.told {
+		_, _ = r.change(context.WithoutCancel(ctx), key, func(rd *tool.Round) error { // an error is logged
+			if !r.moveDelivery(rd, tool.Sent, tool.Delivered) {
+				return errUnchanged
+			}
+			return nil
+		})
+	}
+}
+
+func (r *liveRun) moveDelivery(rd *tool.Round, from, to tool.Delivery) (changed bool) {
+	for i := range rd.Invocations {
+		inv := &rd.Invocations[i]
+		if r.tells(*inv) && (inv.Delivery == from || from == tool.Held && inv.Delivery == tool.Unknown) {
+			changed, inv.Delivery = true, to
+		}
+	}
+	return changed
+}
+
+// finishDuty writes down how the telling ended.
+func (r *liveRun) finishDuty(ctx context.Context, outcome string) {
+	code := ""
+	switch {
+	case outcome == "error":
+		code = r.machine.Code()
+	case !r.machine.Done(), outcome == "panic":
+		code = "interrupted"
+	}
+	for _, key := range r.told {
+		_, _ = r.change(ctx, key, func(rd *tool.Round) error { // an error is logged; the sweep finds it
+			if !rd.Finish(r.state.Round, code, r.g.now()) {
+				return errUnchanged
+			}
+			return nil
+		})
+	}
+}
+
 // giveBack frees the thread. change enters what the run leaves in the record.
 func (r *liveRun) giveBack(change func(*threadRecord)) {
 	ctx, done := recording(context.Background())
 	defer done()
 	defer r.g.active.remove(r)
-	if err := r.g.give(ctx, r.thread, &r.state, change); err != nil {
+	if err := r.g.give(ctx, r.thread, &r.state, change); err != nil && !errors.Is(err, store.ErrNotFound) {
 		r.g.log.Error("a thread could not be given back; it is taken over at its next run", "run", r.state.ID, "error", err)
 	}
+	for _, key := range r.due {
+		r.g.continueSoon(key)
+	}
 }
 
-// keep enters the run's round and ids into the thread.
-func (r *liveRun) keep(rec *threadRecord) {
+// closeBooks writes the run's messages into the transcript and gives the change of
+// the thread's record that enters them.
+func (r *liveRun) closeBooks(outcome string) func(*threadRecord) {
 	ctx, done := recording(context.Background())
 	defer done()
-	rec.keepNames(r.names)
-	rec.Backend = append(slices.Clone(rec.Backend), r.machine.Backend()...)
-	for len(rec.Backend) > keptCalls || bytesOf(rec.Backend) > keptBytes {
-		rec.Backend = rec.Backend[1:]
+	r.finishDuty(ctx, outcome)
+	r.enterProduced()
+	logged := r.endFeed(ctx)
+	if err := r.g.turnPage(ctx, r.thread, r.hist); err != nil {
+		r.g.log.Warn("a page of a transcript could not be written; the next run tries again", "run", r.state.ID, "error", err)
 	}
-	for i := range rec.Rounds {
-		if slices.Contains(r.touched, rec.Rounds[i].Key) {
-			r.refresh(ctx, &rec.Rounds[i])
+	if err := r.keepState(ctx); err != nil {
+		r.g.log.Warn("the state of a thread could not be kept", "run", r.state.ID, "error", err)
+	}
+	refs := r.unfinished(ctx, outcome)
+	return func(rec *threadRecord) {
+		rec.Page, rec.Tail, rec.Hidden = r.hist.page, r.hist.tail, r.branch.Hidden
+		rec.Rounds = refs(rec.Rounds)
+		rec.remember(r, r.g.now())
+		if !r.turn.Appends {
+			rec.Views = transcript.Keep(rec.Views, r.branch.View, r.clientHas(), r.g.now())
 		}
-	}
-	if !r.opened {
-		return
-	}
-	ref := roundRef{Key: r.state.Round}
-	if r.refresh(ctx, &ref) {
-		rec.Rounds = append(rec.Rounds, ref)
+		if !logged {
+			rec.Unlogged = r.g.now()
+		}
 	}
 }
 
-// refresh brings a reference up to date; false for a round that is not there.
-func (r *liveRun) refresh(ctx context.Context, ref *roundRef) bool {
-	rd, err := r.g.loadRound(ctx, ref.Key)
-	switch {
-	case err == nil:
-		*ref = refOf(rd)
-	case errors.Is(err, store.ErrNotFound):
-		return false
-	default:
-		ref.Open = true // look again at the next run
+// enterProduced adds what the run made to the transcript [HIST-1].
+func (r *liveRun) enterProduced() {
+	x := r.hist.index
+	renames := r.names.Added()
+	for _, m := range r.book.Messages() {
+		at, there := x.Find(m.ID)
+		if m.Role == agui.RoleTool && !there {
+			at, there = x.Answer(m.ToolCallID)
+		}
+		if r.agent.conf.History == "none" {
+			m = transcript.Bare(m)
+		}
+		e := transcript.Entry{Run: r.state.Round, Made: true, Raw: m.Raw}
+		if there {
+			r.has = r.has.Add(at)
+			if m.Role == agui.RoleTool || x.At(at).Role == m.Role && x.At(at).Hash == transcript.HashOf(m.Content) && len(x.At(at).Calls) == len(m.ToolCalls) {
+				continue
+			}
+			e.Over = at + 1
+		}
+		if r.opened && len(m.ToolCalls) > 0 {
+			e.Round = r.state.Round
+		}
+		e.Renames, renames = renames, nil
+		r.has = r.has.Add(r.hist.add(e))
 	}
-	return true
+	if len(renames) > 0 {
+		r.hist.add(transcript.Entry{Run: r.state.Round, Renames: renames})
+	}
+}
+
+// clientHas is what of the record the client of this run has now.
+func (r *liveRun) clientHas() transcript.Set {
+	has := r.has
+	for _, at := range r.branch.Known {
+		if at >= 0 {
+			has = has.Add(at)
+		}
+	}
+	if r.unseen {
+		for _, at := range r.branch.Unseen {
+			has = has.Add(at)
+		}
+	}
+	return has
+}
+
+// unfinished finds which rounds of the thread have something left to do, and which
+// of them the gateway has to continue now.
+func (r *liveRun) unfinished(ctx context.Context, outcome string) func([]roundRef) []roundRef {
+	drop := map[string]bool{}
+	keys := r.touched
+	if r.opened {
+		keys = append(slices.Clone(keys), r.state.Round)
+	}
+	own := false
+	for _, key := range keys {
+		rd, err := r.g.loadRound(ctx, key)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			drop[key] = true
+		case err != nil: // look again at the next run
+			own = own || key == r.state.Round
+		case settledWhole(rd, outcome == "success"):
+			drop[key] = true
+		default:
+			own = own || key == r.state.Round
+			if d := rd.Duty; d != nil && d.State == tool.DutyDue && d.By == tool.ByGateway {
+				r.due = append(r.due, key)
+			}
+		}
+	}
+	return func(refs []roundRef) []roundRef {
+		refs = slices.DeleteFunc(slices.Clone(refs), func(ref roundRef) bool { return drop[ref.Key] })
+		if own && !slices.ContainsFunc(refs, func(ref roundRef) bool { return ref.Key == r.state.Round }) {
+			refs = append(refs, roundRef{Key: r.state.Round, Run: r.state.ID})
+		}
+		return refs
+	}
+}
+
+// settledWhole reports a round nobody has to look at again by itself. A failed one
+// can be continued until a later run has come to its end.
+func settledWhole(rd *tool.Round, later bool) bool {
+	if !rd.Done() {
+		return false
+	}
+	if rd.Duty == nil {
+		return true
+	}
+	return rd.Duty.State == tool.DutyDone || rd.Duty.State == tool.DutyFailed && later
 }

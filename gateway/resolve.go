@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aguigate/aguigate/adapters/frontend"
+	"github.com/aguigate/aguigate/gateway/store"
 	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/principal"
 	"github.com/aguigate/aguigate/protocol/tool"
@@ -47,18 +49,6 @@ func (g *Gateway) threadRounds(ctx context.Context, p principal.Principal, ref f
 	return t, rounds, err
 }
 
-// roundsOf loads a thread's rounds, the active run's included.
-func (g *Gateway) roundsOf(ctx context.Context, t *thread) ([]*tool.Round, error) {
-	keys := make([]string, 0, len(t.Rounds)+1)
-	for _, ref := range t.Rounds {
-		keys = append(keys, ref.Key)
-	}
-	if t.Run != nil && !slices.Contains(keys, t.Run.Round) {
-		keys = append(keys, t.Run.Round)
-	}
-	return g.loadRounds(ctx, keys)
-}
-
 // Resolve settles one call [INV-3 to INV-5].
 func (g *Gateway) Resolve(ctx context.Context, p principal.Principal, id string, a frontend.Answer) (frontend.Resolved, error) {
 	rd, err := g.findRound(ctx, p, id)
@@ -92,10 +82,25 @@ func (g *Gateway) settleRound(ctx context.Context, p principal.Principal, rd *to
 		s.By, s.Door, s.At = p.Subject, a.Door, g.now()
 		made[i] = tool.Settling{Ref: a.ID, Attempt: a.Attempt, Settlement: s}
 	}
+	abandoned, err := g.abandoned(ctx, rd)
+	if err != nil {
+		return nil, err
+	}
+	leave := ag.conf.History == "none" || slices.ContainsFunc(answers, func(a frontend.Answer) bool { return a.Leave })
 	var verdicts []tool.Verdict
 	after, err := g.changeRound(ctx, rd.Key, nil, func(fresh *tool.Round) error {
 		var err error
 		verdicts, err = fresh.SettleAll(made, g.now())
+		if err == nil && slices.ContainsFunc(verdicts, func(v tool.Verdict) bool { return !v.Replayed && !v.Retried }) {
+			by := tool.ByGateway
+			if leave {
+				by = tool.ByClient
+			}
+			if abandoned {
+				fresh.Release(g.now())
+			}
+			fresh.Name(by, "", "", g.now())
+		}
 		switch {
 		case err != nil:
 			return err
@@ -119,6 +124,20 @@ func (g *Gateway) settleRound(ctx context.Context, p principal.Principal, rd *to
 	return out, nil
 }
 
+// abandoned reports a round whose run died before it could release its calls: they
+// are answerable, and complete once they are answered.
+func (g *Gateway) abandoned(ctx context.Context, rd *tool.Round) (bool, error) {
+	if rd.Released {
+		return false, nil
+	}
+	t := &thread{key: g.threadKey(owner(rd), rd.Agent, rd.Thread)}
+	err := g.reload(ctx, t)
+	if errors.Is(err, store.ErrNotFound) {
+		return true, nil
+	}
+	return err == nil && !g.alive(t, rd.Key), err
+}
+
 // ResolveAll settles a thread's open round. Every open call is answered once, and
 // beside them only calls that were answered before, equally; or nothing happens.
 func (g *Gateway) ResolveAll(ctx context.Context, p principal.Principal, ref frontend.ThreadRef, answers []frontend.Answer) ([]frontend.Resolved, error) {
@@ -126,8 +145,13 @@ func (g *Gateway) ResolveAll(ctx context.Context, p principal.Principal, ref fro
 	if err != nil {
 		return nil, err
 	}
+	h, err := g.loadHistory(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	for _, a := range answers {
-		if slices.Contains(t.Backend, a.ID) {
+		_, made := h.index.Holder(a.ID)
+		if _, inv := meant(rounds, a.ID); inv == nil && made {
 			return nil, fault.New(fault.NotClientTool, "the call %q is not a client tool's: the agent runs it itself", a.ID).At("/results")
 		}
 	}

@@ -129,6 +129,11 @@ func (g *Gateway) changeRound(ctx context.Context, key string, create func() *to
 		if err != nil {
 			return nil, err
 		}
+		if awaits(rd) && !awaits(before) {
+			if err := g.onAgenda(ctx, key); err != nil {
+				return nil, err
+			}
+		}
 		rd.Writer, rd.Updated = newID(), g.now()
 		value, err := encode(rd)
 		if err != nil {
@@ -148,7 +153,22 @@ func (g *Gateway) changeRound(ctx context.Context, key string, create func() *to
 		g.metrics.openCalls(rd.Agent, openCount(rd)-openCount(before))
 		g.countEnded(before, rd)
 		g.wake(ctx, key)
+		g.follows(ctx, before, rd)
 		return rd, nil
+	}
+}
+
+// follows does what a change of a round brings about: watchers are told, a round
+// that is complete is continued, one that was told is off the agenda.
+func (g *Gateway) follows(ctx context.Context, before, after *tool.Round) {
+	g.logCalls(ctx, before, after)
+	switch {
+	case awaits(before) && !awaits(after) && !awaitsDeadline(after):
+		if err := g.drop(ctx, store.Due, after.Key); err != nil {
+			g.log.Warn("a round that is done could not be taken off the agenda; the sweep does", "round", after.Key, "error", err)
+		}
+	case awaits(after) && after.Duty.State == tool.DutyDue && after.Duty.By == tool.ByGateway && before.Duty != after.Duty:
+		g.continueSoon(after.Key)
 	}
 }
 

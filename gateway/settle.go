@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aguigate/aguigate/protocol/fault"
@@ -22,37 +21,30 @@ func checkAnswers(p *plan, now time.Time) error {
 	return nil
 }
 
-// unanswered refuses the turn where a tool, or the agent, says so [RUN-6].
-func (r *liveRun) unanswered(p *plan) error {
-	var ids []string
-	for _, inv := range p.gone {
-		policy := r.agent.byTool[inv.Tool].Unanswered
-		if policy == "" {
-			policy = r.agent.conf.Unanswered
-		}
-		if policy == "reject" {
-			ids = append(ids, inv.ShownID)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	return fault.New(fault.UnansweredCalls, "tool calls are still waiting for their result: %s", strings.Join(ids, ", "))
-}
-
 // settle writes the turn's answers, round by round, and cancels what the
 // conversation went on without.
 func (r *liveRun) settle(ctx context.Context, led *ledger, p *plan) error {
 	written := false
 	for i, rd := range led.rounds {
 		mine := slices.DeleteFunc(slices.Clone(p.answers), func(a answer) bool { return a.round != rd })
-		if len(mine) == 0 && !slices.ContainsFunc(p.gone, func(inv *tool.Invocation) bool { return rd.Find(inv.ID) != nil }) {
+		in := func(inv *tool.Invocation) bool { return invocationOf(rd, inv.ID) != nil }
+		if len(mine) == 0 && !slices.ContainsFunc(p.gone, in) && !slices.ContainsFunc(p.kept, in) && !r.left(rd) {
 			continue
 		}
 		next, err := r.g.changeRound(ctx, rd.Key, nil, func(fresh *tool.Round) error {
 			changed, err := r.applyAnswers(fresh, mine, written)
 			for _, inv := range p.gone {
-				changed = fresh.CancelCall(inv.ID, reasonUnanswered, r.g.now()) != nil || changed
+				reason := reasonUnanswered
+				if r.hidden(inv.ShownID) {
+					reason = reasonHidden
+				}
+				changed = fresh.CancelCall(inv.ID, reason, r.g.now()) != nil || changed
+			}
+			for _, inv := range p.kept {
+				changed = fresh.Keep(inv.ID) || changed
+			}
+			if r.left(fresh) {
+				changed = fresh.Leave(reasonHidden, r.g.now()) || changed
 			}
 			if err == nil && !changed {
 				return errUnchanged
@@ -94,9 +86,23 @@ func (r *liveRun) applyAnswers(rd *tool.Round, mine []answer, written bool) (cha
 				return false, err
 			}
 		}
+		if !v.Replayed && !v.Retried {
+			rd.Name(tool.ByClient, r.state.ID, r.state.Round, r.g.now())
+		}
 		changed = changed || !v.Replayed
 	}
 	return changed, nil
+}
+
+// left reports a round whose calls the conversation goes on without: the client has
+// left their messages out, and nobody is to bring their answers to the agent.
+func (r *liveRun) left(rd *tool.Round) bool {
+	for i := range rd.Invocations {
+		if !r.hidden(rd.Invocations[i].ShownID) {
+			return false
+		}
+	}
+	return len(rd.Invocations) > 0
 }
 
 // countEnded counts the calls that ended between two versions of a round.
@@ -117,5 +123,5 @@ func (g *Gateway) countEnded(before, after *tool.Round) {
 // tells reports whether this run brings the agent the answer of a call that it has
 // not been told yet.
 func (r *liveRun) tells(inv tool.Invocation) bool {
-	return inv.State == tool.Settled && inv.Delivery != tool.Delivered && r.list.stands(inv.ShownID)
+	return inv.State == tool.Settled && inv.Delivery != tool.Delivered && r.copy.stands(inv.ShownID)
 }

@@ -2,26 +2,15 @@ package gateway
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"slices"
 	"time"
 
-	"github.com/aguigate/aguigate/gateway/run"
 	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/gateway/transcript"
 	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/principal"
-	"github.com/aguigate/aguigate/protocol/tool"
-)
-
-// Bounds of a thread's record; past them the oldest entries go.
-const (
-	keptRounds = 64        // closed rounds a thread lists itself
-	keptIDs    = 4096      // ids remembered as used [INV-2]
-	keptCalls  = 256       // calls of the upstream's own [OWN-3]
-	keptBytes  = 256 << 10 // of names in each of these lists
 )
 
 // lease is how long a run holds its thread against other replicas without a sign
@@ -29,38 +18,47 @@ const (
 var lease = 30 * time.Second
 
 // threadRecord is one thread in the store: who owns it, what runs on it, where
-// its rounds are, which ids it has used. It changes by compare-and-set only.
+// its unfinished rounds and its messages are. It changes by compare-and-set only,
+// and its size does not grow with the conversation.
 type threadRecord struct {
-	Tenant  string       `json:"tenant"`
-	Owner   string       `json:"owner"`
-	Agent   string       `json:"agent"`
-	ID      string       `json:"id"`
-	Created time.Time    `json:"created"`
-	Active  time.Time    `json:"active"`
-	Run     *activeRun   `json:"run,omitempty"`
-	Rounds  []roundRef   `json:"rounds,omitempty"`  // oldest first
-	Trimmed bool         `json:"trimmed,omitempty"` // there were more of them
-	Backend []string     `json:"backend,omitempty"` // the upstream's own calls, shown ids, newest last
-	Seen    string       `json:"seen,omitempty"`    // used ids, eight bytes each
-	Renames []run.Rename `json:"renames,omitempty"`
-	Writer  string       `json:"writer"` // of this version; tells own writes from others'
+	Tenant  string     `json:"tenant"`
+	Owner   string     `json:"owner"`
+	Agent   string     `json:"agent"`
+	ID      string     `json:"id"`
+	Born    string     `json:"born"` // of this incarnation: an id that was deleted begins anew
+	Created time.Time  `json:"created"`
+	Active  time.Time  `json:"active"`
+	Run     *activeRun `json:"run,omitempty"`
+	Queue   []waiter   `json:"queue,omitempty"`  // runs that wait for the thread, first one first
+	Past    []pastRun  `json:"past,omitempty"`   // runs that ended lately [RUN-13]
+	Rounds  []roundRef `json:"rounds,omitempty"` // rounds with something left to do, oldest first
+
+	Page   string             `json:"page,omitempty"` // newest closed page of the transcript
+	Tail   []transcript.Entry `json:"tail,omitempty"` // entries behind it
+	Hidden transcript.Set     `json:"hidden,omitempty"`
+	Views  []transcript.View  `json:"views,omitempty"`
+	// Unlogged is when something last happened that the event log did not get: nobody
+	// was watching.
+	Unlogged time.Time `json:"unlogged,omitzero"`
+	Writer   string    `json:"writer"` // of this version; tells own writes from others'
 }
 
 // activeRun is the run that has taken the thread.
 type activeRun struct {
-	ID      string    `json:"id"`
-	Round   string    `json:"round"`  // key of the round it would open
-	Holder  string    `json:"holder"` // the gateway process that moves it
-	Started time.Time `json:"started"`
-	Lease   time.Time `json:"lease"`
+	ID     string `json:"id"`
+	Round  string `json:"round"`  // the run's own key, and that of the round it would open
+	Holder string `json:"holder"` // the gateway process that moves it
+	Digest []byte `json:"digest,omitempty"`
+	// Continues is the round that a run of the gateway's own brings to the agent.
+	Continues string    `json:"continues,omitempty"`
+	Started   time.Time `json:"started"`
+	Lease     time.Time `json:"lease"`
 }
 
-// roundRef leads from a thread to one of its rounds.
+// roundRef leads from a thread to a round with something left to do.
 type roundRef struct {
-	Key   string   `json:"key"`
-	Run   string   `json:"run"`
-	Calls []string `json:"calls"` // ids as shown to clients
-	Open  bool     `json:"open"`  // some call still waits
+	Key string `json:"key"`
+	Run string `json:"run"`
 }
 
 // thread is a loaded record. revision 0 means it is not in the store yet.
@@ -88,7 +86,7 @@ func (g *Gateway) loadThread(ctx context.Context, p principal.Principal, agent, 
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		now := g.now()
-		t.threadRecord = threadRecord{Tenant: p.Tenant, Owner: p.Subject, Agent: agent, ID: id, Created: now, Active: now}
+		t.threadRecord = threadRecord{Tenant: p.Tenant, Owner: p.Subject, Agent: agent, ID: id, Born: newID(), Created: now, Active: now}
 		return t, nil
 	case err != nil:
 		return nil, err
@@ -118,53 +116,28 @@ func (g *Gateway) busy(r *activeRun) bool {
 	return !g.store.Exclusive() && g.now().Before(r.Lease)
 }
 
-// take makes r the thread's active run. A run that is active already is
-// thread_busy; a record that has changed since it was read is the store's
-// conflict.
-func (g *Gateway) take(ctx context.Context, t *thread, r activeRun) error {
-	if g.busy(t.Run) {
-		return g.busyFault(t)
+// take makes r the thread's active run and enters what change says. A run that is
+// active already, or one that waits longer, is thread_busy; a record that has
+// changed since it was read is the store's conflict.
+func (g *Gateway) take(ctx context.Context, t *thread, r activeRun, change func(*threadRecord)) error {
+	if g.busy(t.Run) || g.behind(t, r.Round) {
+		return g.busyFault()
 	}
 	next := t.threadRecord
-	var err error
-	if next.Rounds, err = g.adopt(ctx, next.Run, slices.Clone(next.Rounds)); err != nil {
-		return err
-	}
+	next.Rounds = slices.Clone(next.Rounds)
+	next.Queue = slices.DeleteFunc(slices.Clone(next.Queue), func(w waiter) bool { return w.Key == r.Round })
 	next.Run, next.Active, next.Writer = &r, g.now(), newID()
+	change(&next)
 	return g.writeThread(ctx, t, next)
 }
 
-func (g *Gateway) busyFault(t *thread) *fault.Error {
+func (g *Gateway) busyFault() *fault.Error {
 	return fault.New(fault.ThreadBusy, "another run is active on this thread: wait for its end, or cancel it")
 }
 
-// adopt keeps the round of a run whose process died: its calls stay answerable.
-func (g *Gateway) adopt(ctx context.Context, dead *activeRun, refs []roundRef) ([]roundRef, error) {
-	if dead == nil || slices.ContainsFunc(refs, func(r roundRef) bool { return r.Key == dead.Round }) {
-		return refs, nil
-	}
-	rd, err := g.loadRound(ctx, dead.Round)
-	if errors.Is(err, store.ErrNotFound) {
-		return refs, nil // it opened no call
-	}
-	if err != nil {
-		return nil, err
-	}
-	return append(refs, refOf(rd)), nil
-}
-
-func refOf(rd *tool.Round) roundRef {
-	ref := roundRef{Key: rd.Key, Run: rd.Run}
-	for i := range rd.Invocations {
-		ref.Calls = append(ref.Calls, rd.Invocations[i].ShownID)
-		ref.Open = ref.Open || rd.Invocations[i].State == tool.Open
-	}
-	return ref
-}
-
-// give ends the active run on the thread: its round is entered, ids are kept.
-// It is tried again until the store takes it or ctx ends, since a thread that is
-// not given back stays busy.
+// give ends the active run on the thread: what change enters is kept. It is tried
+// again until the store takes it or ctx ends, since a thread that is not given
+// back stays busy.
 func (g *Gateway) give(ctx context.Context, t *thread, r *activeRun, change func(*threadRecord)) error {
 	for {
 		next := t.threadRecord
@@ -173,21 +146,52 @@ func (g *Gateway) give(ctx context.Context, t *thread, r *activeRun, change func
 		if change != nil {
 			change(&next)
 		}
-		next.trim()
 		err := g.writeThread(ctx, t, next)
+		if err == nil && len(next.Queue) > 0 {
+			g.wakeThread(ctx, t.key)
+		}
 		if err == nil || !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		rec, err := g.store.Get(ctx, store.Threads, t.key)
-		if err != nil {
+		if err := g.reload(ctx, t); err != nil {
 			return err
 		}
-		if err := json.Unmarshal(rec.Value, &t.threadRecord); err != nil {
-			return err
-		}
-		t.revision = rec.Revision
 		if t.Run == nil || t.Run.Round != r.Round {
 			return nil // somebody else has taken over
+		}
+	}
+}
+
+// reload reads the record again.
+func (g *Gateway) reload(ctx context.Context, t *thread) error {
+	rec, err := g.store.Get(ctx, store.Threads, t.key)
+	if err != nil {
+		return err
+	}
+	t.threadRecord, t.revision = threadRecord{}, rec.Revision
+	return json.Unmarshal(rec.Value, &t.threadRecord)
+}
+
+// changeThread applies one change to a thread's record by compare-and-set. change
+// may be called several times; errUnchanged leaves the record alone.
+func (g *Gateway) changeThread(ctx context.Context, t *thread, change func(*threadRecord) error) error {
+	ctx = context.WithoutCancel(ctx)
+	for {
+		next := t.threadRecord
+		next.Queue = slices.Clone(next.Queue)
+		if err := change(&next); err != nil {
+			if errors.Is(err, errUnchanged) {
+				return nil
+			}
+			return err
+		}
+		next.Writer = newID()
+		err := g.writeThread(ctx, t, next)
+		if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrExists) {
+			return err
+		}
+		if err := g.reload(ctx, t); err != nil {
+			return err
 		}
 	}
 }
@@ -210,64 +214,6 @@ func (g *Gateway) writeThread(ctx context.Context, t *thread, next threadRecord)
 	}
 	t.threadRecord, t.revision = next, revision
 	return nil
-}
-
-// trim drops the oldest closed rounds from the thread's own list. Their calls are
-// still found by the index each has.
-func (rec *threadRecord) trim() {
-	size := 0
-	for i := range rec.Rounds {
-		size += rec.Rounds[i].size()
-	}
-	for i := 0; (len(rec.Rounds) > keptRounds || size > keptBytes) && i < len(rec.Rounds); {
-		if rec.Rounds[i].Open {
-			i++
-			continue
-		}
-		size -= rec.Rounds[i].size()
-		rec.Rounds, rec.Trimmed = slices.Delete(rec.Rounds, i, i+1), true
-	}
-}
-
-func (ref *roundRef) size() int { return len(ref.Run) + bytesOf(ref.Calls) }
-
-func bytesOf(list []string) (n int) {
-	for _, s := range list {
-		n += len(s)
-	}
-	return n
-}
-
-// names starts the id book of a run.
-func (t *thread) names() *run.Names {
-	raw, _ := base64.RawStdEncoding.DecodeString(t.Seen)
-	seen := make([]uint64, 0, len(raw)/8)
-	for ; len(raw) >= 8; raw = raw[8:] {
-		seen = append(seen, binary.BigEndian.Uint64(raw))
-	}
-	return run.NewNames(seen, t.Renames)
-}
-
-// keepNames adds a run's ids to the record.
-func (rec *threadRecord) keepNames(n *run.Names) {
-	raw, _ := base64.RawStdEncoding.DecodeString(rec.Seen)
-	for _, h := range n.Fresh() {
-		raw = binary.BigEndian.AppendUint64(raw, h)
-	}
-	if over := len(raw) - 8*keptIDs; over > 0 {
-		raw = raw[over:]
-	}
-	rec.Seen = base64.RawStdEncoding.EncodeToString(raw)
-	if n.Renamed() {
-		rec.Renames = n.Renames()
-		size := 0
-		for i := len(rec.Renames) - 1; i >= 0; i-- {
-			if size += len(rec.Renames[i].Upstream) + len(rec.Renames[i].Shown); size > keptBytes || len(rec.Renames)-i > keptIDs {
-				rec.Renames = rec.Renames[i+1:]
-				break
-			}
-		}
-	}
 }
 
 // findThread resolves a thread a caller named without, or with, its agent. With

@@ -1,45 +1,10 @@
 package gateway
 
 import (
-	"fmt"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/aguigate/aguigate/gateway/run"
 )
-
-// A thread's record stays far below what the store takes, whatever ids a backend
-// makes up; open rounds are never dropped [OPS-5].
-func TestThreadRecordIsBounded(t *testing.T) {
-	long := strings.Repeat("\x01", run.MaxID) // six bytes each in JSON
-	var rec threadRecord
-	names := run.NewNames(nil, nil)
-	for i := range 100 {
-		ref := roundRef{Key: fmt.Sprint(i), Run: long, Open: i%50 == 0}
-		for j := range 20 {
-			ref.Calls = append(ref.Calls, fmt.Sprint(long, i, j))
-		}
-		rec.Rounds = append(rec.Rounds, ref)
-		rec.trim()
-		for range 10 { // the same id again and again
-			names.NextRun()
-			names.Start(run.CallID, fmt.Sprint(long[:len(long)-8], i))
-		}
-		rec.keepNames(names)
-	}
-	value, err := encode(rec)
-	if err != nil || len(value) > 6<<20 {
-		t.Errorf("the record has %d bytes, %v", len(value), err)
-	}
-	if !rec.Trimmed || rec.Rounds[0].Key != "0" || !rec.Rounds[0].Open {
-		t.Errorf("trimmed %v, the oldest open round is gone: %s", rec.Trimmed, rec.Rounds[0].Key)
-	}
-	if last := rec.Rounds[len(rec.Rounds)-1].Key; last != "99" {
-		t.Errorf("the newest round listed is %s", last)
-	}
-}
 
 // What cannot be accepted once something was written, or further back in a list,
 // is history; at the end of a list, before anything was written, it refuses the

@@ -29,6 +29,12 @@ type Turn struct {
 	Frontend  string
 	Agent     string
 	Input     *agui.Input
+	// Digest names the request's body: two turns with one run id and one digest are
+	// the same turn sent twice [RUN-13].
+	Digest [32]byte
+	// Appends says that Input.Messages holds only what is new: the rest of the
+	// conversation is the record's. Else it is the client's whole view [HIST-2, HIST-3].
+	Appends bool
 	// Modern says that the client speaks AG-UI 1.0: it takes outcomes, unknown
 	// events and metadata that 0.0.x clients die on [RUN-11].
 	Modern bool
@@ -55,6 +61,83 @@ type Gateway interface {
 	Resolve(ctx context.Context, p principal.Principal, id string, a Answer) (Resolved, error)
 	// ResolveAll settles a thread's open round: all or nothing.
 	ResolveAll(ctx context.Context, p principal.Principal, ref ThreadRef, answers []Answer) ([]Resolved, error)
+	// AllInvocations lists the caller's calls over all its threads, oldest first.
+	AllInvocations(ctx context.Context, p principal.Principal, q InvocationQuery) ([]*tool.Invocation, Cursor, error)
+
+	// Threads lists the caller's threads, newest first.
+	Threads(ctx context.Context, p principal.Principal, agent string, page Page) ([]Thread, Cursor, error)
+	// Thread reads one with its messages and calls.
+	Thread(ctx context.Context, p principal.Principal, ref ThreadRef) (*Thread, error)
+	// DeleteThread removes a thread with all that belongs to it and stops what runs
+	// on it [DATA-2].
+	DeleteThread(ctx context.Context, p principal.Principal, ref ThreadRef) error
+	// Continue runs a waiting or failed round again and names the run [INV-12].
+	Continue(ctx context.Context, p principal.Principal, ref ThreadRef) (run string, err error)
+	// Stop ends the named run of the thread, or with "" whatever runs on it; false
+	// says that no such run is active [RUN-10].
+	Stop(ctx context.Context, p principal.Principal, ref ThreadRef, run string) (bool, error)
+	// Events opens the thread's event stream behind the event with id last, "" for
+	// what comes from now on.
+	Events(ctx context.Context, p principal.Principal, ref ThreadRef, last string) (Events, error)
+}
+
+// Page is a part of a list: at most Limit entries behind Cursor, which an earlier
+// part gave.
+type Page struct {
+	Limit  int // 0 is 50; at most 200 are given
+	Cursor Cursor
+}
+
+// Cursor says where the next part of a list begins; "" at its start and end.
+// A cursor from elsewhere is invalid_request.
+type Cursor string
+
+// InvocationQuery picks calls; zero fields pick all.
+type InvocationQuery struct {
+	State tool.State
+	Tool  string
+	Page
+}
+
+// Thread is one conversation as its owner sees it.
+type Thread struct {
+	ID, Agent string
+	Status    ThreadStatus
+	Run       string // the active run, "" when none is
+	Created   time.Time
+	Active    time.Time // when something last happened on it
+	// Messages and Invocations are given for one thread, not in lists. Messages are
+	// in their order, without those hidden from the conversation [HIST-2].
+	Messages    []agui.Message
+	Invocations []*tool.Invocation
+}
+
+// ThreadStatus is what a thread is doing.
+type ThreadStatus string
+
+// The statuses: Waiting has calls that wait for their client.
+const (
+	Idle    ThreadStatus = "idle"
+	Running ThreadStatus = "running"
+	Waiting ThreadStatus = "waiting"
+)
+
+// Event is one frame of a thread's event stream.
+type Event struct {
+	ID    uint64 // grows; what Last-Event-ID names
+	Frame agui.Frame
+}
+
+// Events is an opened event stream of a thread.
+type Events interface {
+	// KeepAlive is the silence after which the dialect says something [RUN-9].
+	KeepAlive() time.Duration
+	// Stream hands events to send, in order, until the stream has been idle for ten
+	// minutes, the thread is gone, ctx ends or send fails. The events are valid
+	// during the call only.
+	Stream(ctx context.Context, send func([]Event) error) error
+	// Close gives everything back when no answer could be started.
+	Close()
 }
 
 // Agent is what a caller may know of an agent.
@@ -76,6 +159,9 @@ type Answer struct {
 	Content []byte    // exact bytes: the text itself, JSON as written, parts array
 	Failure *Failure
 	Door    string // which frontend carried it
+	// Leave says that the client continues the round itself, so that the gateway
+	// does not ("continue": false) [INV-11].
+	Leave bool
 }
 
 // Failure says that the client could not, or would not, do what was asked.

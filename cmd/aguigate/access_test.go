@@ -28,6 +28,38 @@ func asCaller(who string) (key string, header map[string]string) {
 	return "", nil
 }
 
+// accessTable has one column per caller: the status, and for refusals the code.
+// Bodies in capitals are made by the test: RUN answers the thread's call by a run,
+// LEFT is nothing, behind an answer that leaves going on to somebody, STREAM is
+// nothing, and of what it opens only the head is read.
+var accessTable = []struct {
+	route string
+	body  string
+	want  [7]string
+}{
+	//                                     nobody                 owner   other subject               other tenant                machine                     machine for owner           operator
+	{"GET /agents", "", [7]string{"401 unauthenticated", "200", "200", "200", "200", "200", "200"}},
+	{"GET /agents/demo", "", [7]string{"401 unauthenticated", "200", "200", "200", "200", "200", "200"}},
+	{"GET /agents/staff", "", [7]string{"401 unauthenticated", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "200"}},
+	{"GET /agents/none", "", [7]string{"401 unauthenticated", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found"}},
+	{"POST /agents/demo/run", "RUN", [7]string{"401 unauthenticated", "200", "404 thread_not_found", "NEW", "404 thread_not_found", "200", "200"}},
+	{"POST /agents/staff/run", "RUN", [7]string{"401 unauthenticated", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "NEW"}},
+	{"GET /v1/threads/trip/invocations", "", [7]string{"401 unauthenticated", "200", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "200", "200"}},
+	{"POST /v1/threads/trip/resolve", `{"results":[{"id":"INV","result":1}]}`, [7]string{"401 unauthenticated", "200", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "200", "200"}},
+	{"GET /v1/invocations/INV", "", [7]string{"401 unauthenticated", "200", "404 invocation_not_found", "404 invocation_not_found", "404 invocation_not_found", "200", "200"}},
+	{"POST /v1/invocations/INV/resolve", `{"result":1}`, [7]string{"401 unauthenticated", "200", "404 invocation_not_found", "404 invocation_not_found", "404 invocation_not_found", "200", "200"}},
+	{"POST /agents/demo/stop", `{"threadId":"trip"}`, [7]string{"401 unauthenticated", "200", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "200", "200"}},
+	{"POST /agents/staff/stop", `{"threadId":"trip"}`, [7]string{"401 unauthenticated", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 thread_not_found"}},
+	{"GET /v1/threads", "", [7]string{"401 unauthenticated", "200", "200", "200", "200", "200", "200"}},
+	{"GET /v1/threads/trip", "", [7]string{"401 unauthenticated", "200", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "200", "200"}},
+	{"DELETE /v1/threads/trip", "", [7]string{"401 unauthenticated", "204", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "204", "204"}},
+	{"POST /v1/threads/trip/continue", "LEFT", [7]string{"401 unauthenticated", "202", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "202", "202"}},
+	{"POST /v1/threads/trip/stop", `{"run":"none"}`, [7]string{"401 unauthenticated", "200", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "200", "200"}},
+	{"GET /v1/threads/trip/events", "STREAM", [7]string{"401 unauthenticated", "200", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "200", "200"}},
+	{"GET /v1/invocations", "", [7]string{"401 unauthenticated", "200", "200", "200", "200", "200", "200"}},
+	{"GET /openapi.json", "", [7]string{"200", "200", "200", "200", "200", "200", "200"}},
+}
+
 // TestRoutesAndRoles tries every route as everybody, with the expectations
 // written out. After each refusal the thread reads the same as before, and no
 // upstream was asked [OWN-1, OWN-2, ERR-1].
@@ -37,43 +69,31 @@ agents:
   demo: {upstream: {kind: demo}}
   staff: {upstream: {kind: demo}, allow: {tenants: [acme], roles: [operator]}}
 `
-	// One column per caller: the status, and for refusals the code.
-	table := []struct {
-		route string
-		body  string
-		want  [7]string
-	}{
-		//                                     nobody                 owner   other subject               other tenant                machine                     machine for owner           operator
-		{"GET /agents", "", [7]string{"401 unauthenticated", "200", "200", "200", "200", "200", "200"}},
-		{"GET /agents/demo", "", [7]string{"401 unauthenticated", "200", "200", "200", "200", "200", "200"}},
-		{"GET /agents/staff", "", [7]string{"401 unauthenticated", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "200"}},
-		{"GET /agents/none", "", [7]string{"401 unauthenticated", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found"}},
-		{"POST /agents/demo/run", "RUN", [7]string{"401 unauthenticated", "200", "404 thread_not_found", "NEW", "404 thread_not_found", "200", "200"}},
-		{"POST /agents/staff/run", "RUN", [7]string{"401 unauthenticated", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "NEW"}},
-		{"GET /v1/threads/trip/invocations", "", [7]string{"401 unauthenticated", "200", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "200", "200"}},
-		{"POST /v1/threads/trip/resolve", `{"results":[{"id":"INV","result":1}]}`, [7]string{"401 unauthenticated", "200", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "200", "200"}},
-		{"GET /v1/invocations/INV", "", [7]string{"401 unauthenticated", "200", "404 invocation_not_found", "404 invocation_not_found", "404 invocation_not_found", "200", "200"}},
-		{"POST /v1/invocations/INV/resolve", `{"result":1}`, [7]string{"401 unauthenticated", "200", "404 invocation_not_found", "404 invocation_not_found", "404 invocation_not_found", "200", "200"}},
-		{"GET /openapi.json", "", [7]string{"200", "200", "200", "200", "200", "200", "200"}},
-	}
 	covered := map[string]bool{}
-	for _, row := range table {
+	for _, row := range accessTable {
 		method, path, _ := strings.Cut(row.route, " ")
 		covered[method+" "+pattern(path)] = true
 		for i, who := range callers {
 			t.Run(row.route+" as "+who, func(t *testing.T) {
 				w := begin(t, yaml)
 				public, shown, message := w.waiting("alice", "demo", "trip")
+				if row.body == "LEFT" { // a round that is answered and waits to be continued
+					w.do(call{method: "POST", path: "/v1/invocations/" + public + "/resolve", as: "alice", body: `{"result":1,"continue":false}`})
+				}
 				state := func() string {
 					return w.do(call{method: "GET", path: "/v1/threads/trip/invocations", as: "alice"}).body
 				}
 				before, runs := state(), w.metric(`aguigate_events_total{agent="demo",direction="up"}`)
 				body := strings.ReplaceAll(row.body, "INV", public)
-				if body == "RUN" {
+				switch body {
+				case "LEFT", "STREAM":
+					body = ""
+				case "RUN":
 					body = input("trip", "r2", locate, user("u-trip", "where am I"), assistant(message, toolCall(shown, "get_location")), result("t1", shown, "Porto"))
 				}
 				key, header := asCaller(who)
-				got := w.do(call{method: method, path: strings.ReplaceAll(path, "INV", public), body: body, as: key, header: header})
+				asked := call{method: method, path: strings.ReplaceAll(path, "INV", public), body: body, as: key, header: header}
+				got := w.do(asked.headOf(row.body == "STREAM" && strings.HasPrefix(row.want[i], "200")))
 				want := row.want[i]
 				if want == "NEW" { // a thread of its own: the id is not shared over tenants or agents
 					want = "200"
@@ -104,6 +124,14 @@ agents:
 			t.Errorf("%s %s is not in the table", r.Method, r.Path)
 		}
 	}
+}
+
+// headOf asks only for the head, of what would not end by itself.
+func (c call) headOf(endless bool) call {
+	if endless {
+		c.method = "HEAD"
+	}
+	return c
 }
 
 // pattern gives a table path its route's parameters back.

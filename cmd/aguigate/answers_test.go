@@ -88,7 +88,7 @@ func TestUnplacedResults(t *testing.T) {
 		w.run("", "a", input("th1", "r1", locate, user("u1", "x")))
 		list := w.do(call{method: "GET", path: "/v1/threads/th1/invocations"})
 		id := list.field("invocations").([]any)[0].(map[string]any)["id"].(string)
-		w.do(call{method: "POST", path: "/v1/invocations/" + id + "/resolve", body: `{"result":"A"}`})
+		w.do(call{method: "POST", path: "/v1/invocations/" + id + "/resolve", body: `{"result":"A","continue":false}`})
 		r := w.do(call{method: "POST", path: "/agents/a/run", body: input("th1", "r2", locate, c.list...)})
 		if r.status != 200 {
 			t.Errorf("%s: %d %s", name, r.status, r.body)
@@ -134,7 +134,7 @@ func TestResolveRepeatsOverRounds(t *testing.T) {
 	up := scripted(t, begins("c1"), begins("d1"))
 	w := begin(t, agent("a", up.URL, ""))
 	w.run("", "a", input("th1", "r1", locate, user("u1", "x")))
-	first := `{"results":[{"id":"c1","result":1}]}`
+	first := `{"results":[{"id":"c1","result":1,"continue":false}]}`
 	if r := w.do(call{method: "POST", path: "/v1/threads/th1/resolve", body: first}); r.status != 200 {
 		t.Fatal(r.body)
 	}

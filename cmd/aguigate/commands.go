@@ -14,7 +14,7 @@ import (
 )
 
 func serveCommand(args []string, out, errOut io.Writer) error {
-	f := newFlags("serve", out)
+	f := newFlags("serve")
 	file := f.String("config", "", "configuration file")
 	log, err := f.parseWithLog(args, errOut)
 	if err != nil {
@@ -36,7 +36,7 @@ func load(file string) (*config.Config, error) {
 }
 
 func demoCommand(args []string, out, errOut io.Writer) error {
-	f := newFlags("demo", out)
+	f := newFlags("demo")
 	listen := f.String("listen", "127.0.0.1:8080", "public listener")
 	admin := f.String("admin-listen", "127.0.0.1:9090", "metrics and health")
 	log, err := f.parseWithLog(args, errOut)
@@ -52,7 +52,7 @@ func demoCommand(args []string, out, errOut io.Writer) error {
 }
 
 func checkCommand(args []string, out, _ io.Writer) error {
-	f := newFlags("check", out)
+	f := newFlags("check")
 	file := f.String("config", "", "configuration file")
 	probe := f.Bool("probe", false, "dial each upstream")
 	if err := f.parse(args); err != nil {

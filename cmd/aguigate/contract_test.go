@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"slices"
 	"strings"
@@ -67,8 +68,41 @@ func TestOpenAPIRoutes(t *testing.T) {
 	}
 }
 
+// Every JSON example in the description is one of its schema.
+func TestOpenAPIExamples(t *testing.T) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.OpenAPI))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		m, _ := v.(map[string]any)
+		example, has := m["example"]
+		if _, schema := m["schema"].(map[string]any); has && schema && strings.HasSuffix(at, "application~1json") {
+			found++
+			if err := schemaAt(t, at+"/schema").Validate(example); err != nil {
+				t.Errorf("%s: %v", at, err)
+			}
+		}
+		for key, value := range m {
+			walk(at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(key), value)
+		}
+	}
+	walk("", doc)
+	if found < 10 {
+		t.Errorf("%d examples were found", found)
+	}
+}
+
 // bodySchema compiles the schema of a described answer.
 func bodySchema(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	return schemaAt(t, "/components/schemas/"+name)
+}
+
+// schemaAt compiles what stands at a JSON Pointer of the description.
+func schemaAt(t *testing.T, pointer string) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.OpenAPI))
 	if err != nil {
@@ -79,7 +113,7 @@ func bodySchema(t *testing.T, name string) *jsonschema.Schema {
 	if err := c.AddResource("openapi.json", doc); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Compile("openapi.json#/components/schemas/" + name)
+	s, err := c.Compile("openapi.json#" + (&url.URL{Fragment: pointer}).EscapedFragment())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,6 +124,7 @@ func bodySchema(t *testing.T, name string) *jsonschema.Schema {
 func TestOpenAPIBodies(t *testing.T) {
 	w := begin(t, demoAgent)
 	id, _, _ := w.waiting("", "demo", "th1")
+	left, _, _ := w.waiting("", "demo", "th2")
 	for _, c := range []struct {
 		call
 		schema string
@@ -104,10 +139,26 @@ func TestOpenAPIBodies(t *testing.T) {
 		{call{method: "POST", path: "/v1/invocations/" + id + "/resolve", body: `{"result":1}`}, "Error", 409},
 		{call{method: "POST", path: "/v1/threads/th1/resolve", body: `{"results":[{"id":"` + id + `","content":[{"type":"text","text":"hi"}]}]}`}, "ResolvedList", 200},
 		{call{method: "GET", path: "/v1/threads/none/invocations"}, "Error", 404},
+		{call{method: "GET", path: "/v1/threads"}, "ThreadList", 200},
+		{call{method: "GET", path: "/v1/threads?limit=0"}, "Error", 400},
+		{call{method: "GET", path: "/v1/threads/th1"}, "Thread", 200},
+		{call{method: "GET", path: "/v1/threads/none"}, "Error", 404},
+		{call{method: "GET", path: "/v1/invocations?tool=get_location&limit=1"}, "InvocationList", 200},
+		{call{method: "POST", path: "/v1/threads/th1/stop", body: `{"run":"none"}`}, "Stopped", 200},
+		{call{method: "POST", path: "/v1/threads/th1/stop", body: `{"run":1}`}, "Error", 400},
+		{call{method: "POST", path: "/agents/demo/stop", body: `{"threadId":"th1"}`}, "Stopped", 200},
+		{call{method: "POST", path: "/v1/invocations/" + left + "/resolve", body: `{"result":{"city":"Porto"},"continue":false}`}, "Resolved", 200},
+		{call{method: "POST", path: "/v1/threads/th2/continue"}, "Continued", 202},
+		{call{method: "GET", path: "/v1/threads/th1/events", header: map[string]string{"Last-Event-ID": "x"}}, "Error", 400},
+		{call{method: "DELETE", path: "/v1/threads/th1"}, "", 204},
+		{call{method: "DELETE", path: "/v1/threads/th1"}, "Error", 404},
 	} {
 		r := w.do(c.call)
 		if r.status != c.status {
 			t.Errorf("%s %s: %d %s", c.method, c.path, r.status, r.body)
+		}
+		if c.schema == "" {
+			continue
 		}
 		v, err := jsonschema.UnmarshalJSON(strings.NewReader(r.body))
 		if err == nil {

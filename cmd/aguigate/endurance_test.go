@@ -19,7 +19,7 @@ func TestOldAnswersStay(t *testing.T) {
 	up := serveBackend(t, talks)
 	w := begin(t, agent("a", up.URL, ""))
 	first, shown, parent := w.waiting("", "a", "th1")
-	if r := w.do(call{method: "POST", path: "/v1/invocations/" + first + "/resolve", body: `{"result":"by REST"}`}); r.status != 200 {
+	if r := w.do(call{method: "POST", path: "/v1/invocations/" + first + "/resolve", body: `{"result":"by REST","continue":false}`}); r.status != 200 {
 		t.Fatal(r.body)
 	}
 	list := []string{user("u-th1", "where am I"), assistant(parent, toolCall(shown, "get_location"))}
@@ -29,7 +29,7 @@ func TestOldAnswersStay(t *testing.T) {
 			if f.Type == agui.ToolCallStart {
 				inv := w.do(call{method: "GET", path: "/v1/threads/th1/invocations?state=open"})
 				id := inv.field("invocations").([]any)[0].(map[string]any)["id"].(string)
-				w.do(call{method: "POST", path: "/v1/invocations/" + id + "/resolve", body: `{"result":1}`})
+				w.do(call{method: "POST", path: "/v1/invocations/" + id + "/resolve", body: `{"result":1,"continue":false}`})
 			}
 		}
 	}
@@ -60,9 +60,9 @@ func TestUnansweredRoundsClose(t *testing.T) {
 			}
 		}
 	}
-	r := w.do(call{method: "GET", path: "/v1/threads/th1/invocations"})
-	if n := len(r.field("invocations").([]any)); n > 65 {
-		t.Errorf("%d rounds are listed, at most 64 closed ones and the open one should be", n)
+	r := w.do(call{method: "GET", path: "/v1/threads/th1/invocations?state=cancelled"})
+	if n := len(r.field("invocations").([]any)); n != 69 {
+		t.Errorf("%d calls are listed as given up, want all but the last of 70", n)
 	}
 	if open := w.metric(`aguigate_open_invocations{agent="a"}`); open != "1" {
 		t.Errorf("%s calls are open, want 1", open)

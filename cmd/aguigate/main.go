@@ -30,9 +30,20 @@ const usage = `aguigate stands between user interfaces and AI agents.
   aguigate serve --config FILE     the gateway
   aguigate check --config FILE     says what is wrong with a configuration, a line a fault
       --probe                      also dials each upstream
+  aguigate resolve INV             answers an invocation at a running gateway and prints it
+      --result JSON | --error TEXT what the client's tool gave, or why it gave nothing
+      --type CLASS, --retryable    of an error: its class; another attempt may go well
+      --attempt N                  only if this attempt is the current one
+      --no-continue                leaves going on with the run to the client
+  aguigate tail THREAD             prints a thread's events as they come, until it has been idle
+      --format json|text           an event's JSON a line, or short lines for people
+      --agent NAME                 where several agents use the thread's id
+      --since ID                   begins behind this event
   aguigate version
 
   serve and demo also take --log-format text|json and --log-level debug|info|warn|error.
+  resolve and tail also take --gateway URL (or AGUIGATE_URL; http://127.0.0.1:8080), --key SECRET
+  (or AGUIGATE_KEY, which process lists do not show) and, for a machine's key, --identity SUBJECT.
 `
 
 // errUsage marks a command line that could not be understood.
@@ -53,6 +64,10 @@ func run(args []string, out, errOut io.Writer) int {
 		err = demoCommand(rest, out, errOut)
 	case "check":
 		err = checkCommand(rest, out, errOut)
+	case "resolve":
+		err = resolveCommand(rest, out)
+	case "tail":
+		err = tailCommand(rest, out, errOut)
 	case "version":
 		fmt.Fprintf(out, "aguigate %s %s\n", version, runtime.Version())
 	case "help", "-h", "-help", "--help":
@@ -61,7 +76,10 @@ func run(args []string, out, errOut io.Writer) int {
 		err = fmt.Errorf("%w: there is no command %q", errUsage, name)
 	}
 	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
+	case err == nil:
+		return exitDone
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(out, usage)
 		return exitDone
 	case errors.Is(err, errUsage):
 		fmt.Fprintf(errOut, "aguigate: %s\n\n%s", strings.TrimPrefix(err.Error(), "usage: "), usage)
@@ -74,10 +92,10 @@ func run(args []string, out, errOut io.Writer) int {
 // flags are one command's, with errors as errUsage.
 type flags struct{ *flag.FlagSet }
 
-func newFlags(name string, out io.Writer) *flags {
+func newFlags(name string) *flags {
 	f := &flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError)}
 	f.SetOutput(io.Discard)
-	f.Usage = func() { fmt.Fprint(out, usage) }
+	f.Usage = func() {} // run says it: to whom depends on why
 	return f
 }
 

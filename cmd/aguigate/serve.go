@@ -115,6 +115,9 @@ func start(ctx context.Context, c *config.Config, log *slog.Logger, out io.Write
 	if err = in.gateway.CountOpen(ctx); err != nil {
 		return nil, err
 	}
+	if err = in.gateway.Start(ctx); err != nil {
+		return nil, err
+	}
 	if in.server, err = carrier.New(in.carrierOptions(c), routes(in.gateway)); err != nil {
 		return nil, err
 	}
@@ -152,6 +155,7 @@ func (in *instance) stop() error {
 	ctx, cancel = context.WithTimeout(context.Background(), cutTime)
 	defer cancel()
 	err := in.server.Shutdown(ctx)
+	in.gateway.Close()
 	if errors.Is(err, context.DeadlineExceeded) {
 		in.log.Warn("connections were cut at the end of the drain")
 		err = nil
@@ -163,6 +167,9 @@ func (in *instance) closeStore() error {
 	if in.store == nil {
 		return nil
 	}
+	if in.gateway != nil {
+		in.gateway.Close()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), cutTime)
 	defer cancel()
 	return in.store.Close(ctx)
@@ -172,7 +179,7 @@ func storeOptions(c config.Store, log *slog.Logger) store.Options {
 	return store.Options{
 		NATS: c.NATS, Dir: c.Dir, SyncAlways: c.Sync == "always", Creds: c.Creds,
 		TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
-		Replicas: c.Replicas, Prefix: c.Prefix, Log: log,
+		Replicas: c.Replicas, Prefix: c.Prefix, EventAge: c.Retention.Events, Log: log,
 	}
 }
 

@@ -91,7 +91,7 @@ func TestAnswerByResolve(t *testing.T) {
 	up := serveBackend(t, talks)
 	w := begin(t, agent("a", up.URL, ""))
 	id, shown, message := w.waiting("", "a", "th1")
-	done := w.do(call{method: "POST", path: "/v1/invocations/" + id + "/resolve", body: `{"result":{"city":"Porto","n":1.0}}`})
+	done := w.do(call{method: "POST", path: "/v1/invocations/" + id + "/resolve", body: `{"result":{"city":"Porto","n":1.0},"continue":false}`})
 	if done.status != 200 || done.field("replayed") != false {
 		t.Fatalf("resolve: %d %s", done.status, done.body)
 	}
@@ -288,7 +288,7 @@ func TestFailure(t *testing.T) {
 	if stale.code() != "stale_attempt" {
 		t.Errorf("an old attempt: %d %s", stale.status, stale.body)
 	}
-	second := w.do(call{method: "POST", path: path, body: `{"error":{"message":"no fix again","retryable":true,"private":"gps 8","stack":"at x"},"attempt":2}`})
+	second := w.do(call{method: "POST", path: path, body: `{"error":{"message":"no fix again","retryable":true,"private":"gps 8","stack":"at x"},"attempt":2,"continue":false}`})
 	if second.status != 200 || second.field("invocation.outcome") != "failed" || strings.Contains(second.body, "gps") || strings.Contains(second.body, "at x") {
 		t.Errorf("the last failure: %d %s", second.status, second.body)
 	}

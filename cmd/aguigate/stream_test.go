@@ -131,7 +131,7 @@ func TestLeavingCancels(t *testing.T) {
 		for len(up.seen()) == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		busy := w.do(call{method: "POST", path: "/agents/a/run", body: body})
+		busy := w.do(call{method: "POST", path: "/agents/a/run", body: input("th1", "r2", "", user("u1", "hi"))})
 		if busy.code() != "thread_busy" {
 			t.Errorf("a second run on the thread: %d %s", busy.status, busy.body)
 		}

@@ -19,12 +19,23 @@ type Agent struct {
 	// What of a client's request reaches the backend.
 	ClientInput ClientInput `yaml:"client_input"`
 	// What a new user message does to calls that still wait. `synthesize`: each is told
-	// to the model as not answered. `reject`: 409 `unanswered_calls` [RUN-6].
-	Unanswered string `yaml:"unanswered" default:"synthesize" oneof:"synthesize reject" later:"keep"`
+	// to the model as not answered, and closed. `reject`: 409 `unanswered_calls`.
+	// `keep`: the model is told that there is no answer yet, the call stays open, and
+	// an answer that comes later reaches the model as a new message; tools with
+	// `availability: always` have it unless they say otherwise [RUN-6].
+	Unanswered string `yaml:"unanswered" default:"synthesize" oneof:"synthesize reject keep"`
+	// What a new run does on a thread that has one. `reject`: 409 `thread_busy`.
+	// `queue`: it waits its turn, at most 8 do, 60 s each, then `thread_busy`.
+	// `supersede`: the active run is stopped, and the new one begins once that is
+	// recorded [RUN-10].
+	Concurrency string `yaml:"concurrency" default:"reject" oneof:"reject queue supersede"`
+	// What is kept of a conversation. `keep`: its messages. `none`: ids only; rounds are
+	// then continued by the client's own next run, never by the gateway [DATA-1].
+	History string `yaml:"history" default:"keep" oneof:"keep none"`
 	// After how much silence a stream gets a comment line; 0 sends none [RUN-9].
 	KeepAlive time.Duration `yaml:"keepalive" default:"15s" min:"0s"`
 
-	_ struct{} `later:"access_key concurrency on_disconnect detach keepalive_padding legacy_profile loop_guard repairs history notify"`
+	_ struct{} `later:"access_key on_disconnect detach keepalive_padding legacy_profile loop_guard repairs notify"`
 }
 
 // Allow names callers by tenant and role; both must match [OWN-3].
@@ -106,8 +117,9 @@ type Tool struct {
 	// How often a call may be tried when its failures are retryable. At the bound: the
 	// last failure stands [INV-4].
 	Attempts int `yaml:"attempts" default:"1" min:"1" max:"100"`
-	// As the agent's `unanswered`, for this tool; empty takes the agent's.
-	Unanswered string `yaml:"unanswered" oneof:"synthesize reject" later:"keep"`
+	// As the agent's `unanswered`, for this tool; empty takes the agent's, or `keep` for
+	// a tool that is always available.
+	Unanswered string `yaml:"unanswered" oneof:"synthesize reject keep"`
 
 	_ struct{} `later:"idempotent backoff approval rerun"`
 }

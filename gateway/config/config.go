@@ -36,8 +36,7 @@ type Config struct {
 	// Host names, with or without port, that requests may carry beside loopback
 	// names. At the bound: with `auth.mode: none` another Host is refused with 403 [SEC-3].
 	Hosts []string `yaml:"hosts"`
-	// Where threads and invocations are kept. Transcripts are not, in this version: a
-	// client's next run brings the conversation.
+	// Where threads, their messages and their invocations are kept.
 	Store Store `yaml:"store"`
 	// Who may call.
 	Auth Auth `yaml:"auth"`
@@ -85,7 +84,24 @@ type Store struct {
 	// share a cluster: letters, digits, `_`, `-`, at most 32.
 	Prefix string `yaml:"prefix" default:"aguigate"`
 
-	_ struct{} `later:"retention"`
+	// How long what is no longer needed is kept.
+	Retention Retention `yaml:"retention"`
+}
+
+// Retention bounds what is kept, by the time since something last happened to it
+// [DATA-1]; 0 keeps it for ever. Old records are looked for once an hour.
+type Retention struct {
+	// A thread with its messages and calls, unless one of its calls is open. At the
+	// bound: it is deleted, its id starts a new thread.
+	Threads time.Duration `yaml:"threads" default:"720h" min:"0s"`
+	// Events of `/v1/threads/{thread}/events`. At the bound: a reader that comes back
+	// with an older `Last-Event-ID` gets snapshots first. 0 is 24h.
+	Events time.Duration `yaml:"events" default:"24h" min:"0s"`
+	// Calls that have ended. At the bound: they are not found any more, the messages
+	// that told their results stay.
+	Settled time.Duration `yaml:"settled" default:"168h" min:"0s"`
+
+	_ struct{} `later:"data_sources"`
 }
 
 // StoreTLS names PEM files.
@@ -153,8 +169,11 @@ type Limits struct {
 	ToolSchema Size `yaml:"tool_schema" default:"32KiB" min:"1"`
 	// One tool's description. At the bound: 400 `invalid_tool`.
 	ToolDescription Size `yaml:"tool_description" default:"4KiB" min:"1"`
+	// A thread's state. At the bound: it is not kept, and a run that the gateway starts
+	// by itself gets the state its round began with [HIST-5].
+	State Size `yaml:"state" default:"1MiB" min:"1"`
 
-	_ struct{} `later:"page_context data_source file state ws_message queue memory"`
+	_ struct{} `later:"page_context data_source file ws_message queue memory"`
 }
 
 // Threads says whose name space a thread id lives in.

@@ -35,23 +35,22 @@ base_path: x
 trusted_proxies: []
 tls: {}
 rate: {}
-store: {retention: {}}
+store: {retention: {data_sources: 1h}}
 auth: {mode: jwt, jwt: {}}
 limits: {memory: 1GiB}
 agents:
   a:
     upstream: {kind: openai, encoding: protobuf, model: m}
-    tools: [{name: t, approval: true, unanswered: keep}]
+    tools: [{name: t, approval: true}]
     client_input: {history: client}
-    unanswered: keep
-    concurrency: queue
+    on_disconnect: detach
 `, []string{
 		"f:2:1: public_url: not supported by this version",
 		"f:3:1: base_path: not supported by this version",
 		"f:4:1: trusted_proxies: not supported by this version",
 		"f:5:1: tls: not supported by this version",
 		"f:6:1: rate: not supported by this version",
-		"f:7:9: store.retention: not supported by this version",
+		"f:7:21: store.retention.data_sources: not supported by this version",
 		"f:8:14: auth.mode: jwt is not supported by this version; allowed: none, keys",
 		"f:8:19: auth.jwt: not supported by this version",
 		"f:9:10: limits.memory: not supported by this version",
@@ -59,10 +58,8 @@ agents:
 		"f:12:40: agents.a.upstream.encoding: protobuf is not supported by this version; allowed: sse",
 		"f:12:50: agents.a.upstream.model: not supported by this version",
 		"f:13:23: agents.a.tools[0].approval: not supported by this version",
-		"f:13:51: agents.a.tools[0].unanswered: keep is not supported by this version; allowed: synthesize, reject",
 		"f:14:20: agents.a.client_input.history: not supported by this version",
-		"f:15:17: agents.a.unanswered: keep is not supported by this version; allowed: synthesize, reject",
-		"f:16:5: agents.a.concurrency: not supported by this version",
+		"f:15:5: agents.a.on_disconnect: not supported by this version",
 	}},
 	{"wrong shapes", `
 hosts: a
@@ -146,7 +143,7 @@ agents:
 		"f:9:87: agents.a.client_tools.allow[0].text: is not one of the allowed words: configured",
 		"f:10:37: agents.a.client_input.forwarded_props: is not one of the allowed words: pass, drop, or a list of keys",
 		"f:10:60: agents.a.client_input.system_messages: is not one of the allowed words: pass, drop",
-		"f:11:17: agents.a.unanswered: is not one of the allowed words: synthesize, reject",
+		"f:11:17: agents.a.unanswered: is not one of the allowed words: synthesize, reject, keep",
 	}},
 	{"environment", `
 listen: ${NONE}

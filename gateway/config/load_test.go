@@ -40,12 +40,13 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		Listen: "127.0.0.1:8080",
 		Admin:  Admin{Listen: "127.0.0.1:9090"},
-		Store:  Store{NATS: "embedded", Dir: "./data", Sync: "interval", Replicas: 3, Prefix: "aguigate"},
-		Auth:   Auth{Mode: "none"},
-		Drain:  30 * time.Second,
+		Store: Store{NATS: "embedded", Dir: "./data", Sync: "interval", Replicas: 3, Prefix: "aguigate",
+			Retention: Retention{Threads: 720 * time.Hour, Events: 24 * time.Hour, Settled: 168 * time.Hour}},
+		Auth:  Auth{Mode: "none"},
+		Drain: 30 * time.Second,
 		Limits: Limits{
 			Body: 8 << 20, Event: 8 << 20, Result: 64 << 10, ErrorChars: 1000,
-			Tools: 128, ToolSchema: 32 << 10, ToolDescription: 4 << 10,
+			Tools: 128, ToolSchema: 32 << 10, ToolDescription: 4 << 10, State: 1 << 20,
 		},
 		Threads: Threads{Scope: "tenant"},
 		Agents: []Agent{{
@@ -62,6 +63,8 @@ func TestDefaults(t *testing.T) {
 			},
 			ClientInput: ClientInput{ForwardedProps: Props{All: true}, SystemMessages: "pass"},
 			Unanswered:  "synthesize",
+			Concurrency: "reject",
+			History:     "keep",
 			KeepAlive:   15 * time.Second,
 		}},
 	}
@@ -82,6 +85,7 @@ store:
   tls: {ca: ca.pem, cert: c.pem, key: k.pem}
   replicas: 1
   prefix: shop_1
+  retention: {threads: 1h, events: 2h, settled: 0}
 auth:
   mode: keys
   insecure: "${YES}"
@@ -91,7 +95,7 @@ auth:
       secret: another-secret-of-16
 cors: {origins: ["https://app.example", "capacitor://localhost", "http://127.0.0.1:3000"], credentials: true}
 drain: 0
-limits: {body: "${SIZE}", event: 1GiB, result: 65536, error_chars: 10, tools: 2, tool_schema: 1KiB, tool_description: 100}
+limits: {body: "${SIZE}", event: 1GiB, result: 65536, error_chars: 10, tools: 2, tool_schema: 1KiB, tool_description: 100, state: 4KiB}
 threads: {scope: subject}
 agents:
   zeta:
@@ -133,6 +137,8 @@ agents:
       on_upstream_name: reject
     client_input: {forwarded_props: [theme, locale], system_messages: drop}
     unanswered: reject
+    concurrency: queue
+    history: none
     keepalive: 0s
   alpha: {upstream: {kind: demo}}
 `
@@ -147,6 +153,7 @@ func TestEveryKey(t *testing.T) {
 	want.Store = Store{
 		NATS: "nats://a:4222, tls://b:4222", Dir: "memory", Sync: "always", Creds: "/run/creds",
 		TLS: StoreTLS{CA: "ca.pem", Cert: "c.pem", Key: "k.pem"}, Replicas: 1, Prefix: "shop_1",
+		Retention: Retention{Threads: time.Hour, Events: 2 * time.Hour},
 	}
 	want.Auth = Auth{Mode: "keys", Insecure: true, Keys: []Key{
 		{ID: "backend", Secret: "0123456789abcdef", Tenant: "acme", Roles: []string{"machine", "operator"}},
@@ -155,7 +162,7 @@ func TestEveryKey(t *testing.T) {
 	want.CORS = CORS{Origins: []string{"https://app.example", "capacitor://localhost", "http://127.0.0.1:3000"}, Credentials: true}
 	want.Drain = 0
 	want.Limits = Limits{
-		Body: 2 << 20, Event: 1 << 30, Result: 65536, ErrorChars: 10, Tools: 2, ToolSchema: 1 << 10, ToolDescription: 100,
+		Body: 2 << 20, Event: 1 << 30, Result: 65536, ErrorChars: 10, Tools: 2, ToolSchema: 1 << 10, ToolDescription: 100, State: 4 << 10,
 	}
 	want.Threads.Scope = "subject"
 	alpha := Demo("", "", "").Agents[0]
@@ -186,6 +193,8 @@ func TestEveryKey(t *testing.T) {
 		},
 		ClientInput: ClientInput{ForwardedProps: Props{Keys: []string{"theme", "locale"}}, SystemMessages: "drop"},
 		Unanswered:  "reject",
+		Concurrency: "queue",
+		History:     "none",
 	}, alpha}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

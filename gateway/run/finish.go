@@ -122,6 +122,9 @@ func (m *Machine) withOutcome(f agui.Frame, open []string) agui.Frame {
 		}
 		return f.With("outcome", []byte(`{"type":"success"}`)) // 0.0.59 dies of any other key
 	}
+	if m.set.Joined {
+		return f
+	}
 	if o == nil && len(open) == 0 || o != nil && sameList(o.PendingToolCallIDs, open) {
 		return f
 	}
@@ -195,6 +198,16 @@ func (m *Machine) errorFrame(e *fault.Error) agui.Frame {
 		meta = append(append([]byte(`{"requestId":`), quote(m.set.RequestID)...), '}')
 	}
 	return agui.NewRunError(e.Message, string(e.Code), meta)
+}
+
+// Stop ends the run for its client without an error [RUN-10]: the calls it made are
+// shown as not run, the outcome is cancelled for 1.0 and none for 0.0.x.
+func (m *Machine) Stop(out []Action) []Action {
+	if m.done || m.failure != nil {
+		return out
+	}
+	out = m.ensureStarted(out)
+	return m.fail(agui.NewRunFinished(m.set.Thread, m.set.Run, &agui.Outcome{Kind: agui.OutcomeCancelled}), out)
 }
 
 // FailLocal ends the run with an error of the gateway's own that is not the

@@ -25,6 +25,9 @@ type Setup struct {
 	Names *Names
 	// Prelude is sent right after RUN_STARTED.
 	Prelude []agui.Frame
+	// Joined says that the frames are another run's of this gateway, which has kept
+	// the books: only ids and profile are this client's.
+	Joined bool
 	// ArgumentBytes bounds the arguments of all client calls of the run; 0 is
 	// DefaultArgumentBytes.
 	ArgumentBytes int
@@ -67,6 +70,8 @@ type Action struct {
 	Frame  agui.Frame // Send
 	Call   *Call      // Open, Close
 	Reason string     // Close
+	// Prelude marks a frame of Setup.Prelude: what it says is in the record already.
+	Prelude bool
 }
 
 // Reasons of Close.
@@ -264,7 +269,7 @@ func (m *Machine) start(f agui.Frame, out []Action) []Action {
 	m.started = true
 	out = append(out, Action{Frame: f})
 	for _, p := range m.set.Prelude {
-		out = append(out, Action{Frame: p})
+		out = append(out, Action{Frame: p, Prelude: true})
 	}
 	return out
 }

@@ -40,7 +40,7 @@ type player struct {
 	m       *Machine
 	set     Setup
 	client  map[string]bool
-	seen    []uint64
+	seen    map[string]bool
 	settled []Answer
 	opened  []string
 	got     []string
@@ -52,7 +52,7 @@ func play(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p := &player{t: t, client: map[string]bool{}, set: Setup{Thread: "th1", Run: "r1", RequestID: "req", Modern: true}}
+	p := &player{t: t, client: map[string]bool{}, seen: map[string]bool{}, set: Setup{Thread: "th1", Run: "r1", RequestID: "req", Modern: true}}
 	var want []string
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
@@ -68,7 +68,7 @@ func play(t *testing.T, file string) {
 			}
 		case "seen":
 			for _, id := range strings.Fields(rest) {
-				p.seen = append(p.seen, Hash(id))
+				p.seen[id] = true
 			}
 		case ">":
 			p.feed(rest)
@@ -91,7 +91,7 @@ func play(t *testing.T, file string) {
 func (p *player) feed(what string) {
 	if p.m == nil {
 		p.set.Client = func(name string) bool { return p.client[name] }
-		p.set.Names = NewNames(p.seen, nil)
+		p.set.Names = NewNames(func(id string) bool { return p.seen[id] }, nil)
 		p.m = New(p.set)
 	}
 	switch {
@@ -241,7 +241,8 @@ func letters(r rune) rune {
 }
 
 func TestNames(t *testing.T) {
-	n := NewNames([]uint64{Hash("c0"), Hash("c0-2")}, []Rename{{Upstream: "c0", Shown: "c0-2", Kind: CallID}})
+	known := func(id string) bool { return id == "c0" || id == "c0-2" }
+	n := NewNames(known, []Rename{{Upstream: "c0", Shown: "c0-2", Kind: CallID}})
 	if got := n.Show("c0"); got != "c0-2" {
 		t.Errorf("a reference shows %q, want the newest name c0-2", got)
 	}

@@ -1,8 +1,6 @@
 package run
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"strconv"
 
 	"github.com/aguigate/aguigate/protocol/agui"
@@ -27,27 +25,27 @@ type Rename struct {
 
 // Names keeps ids unique towards the clients of a thread [INV-2]: an id the
 // thread has used before is shown as "<id>-2" and so on; the first use passes
-// unchanged. It knows used ids by a 64-bit hash, since a collision only costs an
-// unneeded rename.
+// unchanged.
 type Names struct {
-	seen    map[uint64]struct{}
-	renames []Rename            // of earlier runs and this one, oldest first
-	byID    map[string][]Rename // the same by upstream id
-	back    map[string]string   // shown → upstream
-	run     map[string]string   // this run's ids → shown
-	kinds   map[string]bool     // renames of this run, by kind and id
-	fresh   []uint64
-	old     int // len(renames) at the start
+	known   func(id string) bool // of earlier runs
+	seen    map[string]struct{}  // of this run and its request
+	renames []Rename             // of earlier runs and this one, oldest first
+	byID    map[string][]Rename  // the same by upstream id
+	back    map[string]string    // shown → upstream
+	run     map[string]string    // this run's ids → shown
+	kinds   map[string]bool      // renames of this run, by kind and id
+	old     int                  // len(renames) at the start
 }
 
-// NewNames starts a run on what the thread has used before.
-func NewNames(seen []uint64, renames []Rename) *Names {
-	n := &Names{
-		seen: make(map[uint64]struct{}, len(seen)), old: len(renames),
-		byID: map[string][]Rename{}, back: map[string]string{}, run: map[string]string{}, kinds: map[string]bool{},
+// NewNames starts a run on what the thread has used before: known tells whether it
+// has used an id, nil that it is new.
+func NewNames(known func(id string) bool, renames []Rename) *Names {
+	if known == nil {
+		known = func(string) bool { return false }
 	}
-	for _, h := range seen {
-		n.seen[h] = struct{}{}
+	n := &Names{
+		known: known, seen: map[string]struct{}{}, old: len(renames),
+		byID: map[string][]Rename{}, back: map[string]string{}, run: map[string]string{}, kinds: map[string]bool{},
 	}
 	for _, r := range renames {
 		n.add(r)
@@ -61,31 +59,18 @@ func (n *Names) add(r Rename) {
 	n.back[r.Shown] = r.Upstream
 }
 
-// Hash is how an id is remembered.
-func Hash(id string) uint64 {
-	sum := sha256.Sum256([]byte(id))
-	return binary.BigEndian.Uint64(sum[:8])
-}
-
 // Use marks an id as used, such as one in the client's own messages, and tells
 // whether the thread had seen it before.
 func (n *Names) Use(id string) (known bool) {
-	h := Hash(id)
-	if _, known = n.seen[h]; !known {
-		n.seen[h] = struct{}{}
-		n.fresh = append(n.fresh, h)
+	if _, known = n.seen[id]; known {
+		return true
 	}
-	return known
+	n.seen[id] = struct{}{}
+	return n.known(id)
 }
 
-// Fresh lists the hashes of ids first used in this run.
-func (n *Names) Fresh() []uint64 { return n.fresh }
-
-// Renames lists all renames, those of this run included.
-func (n *Names) Renames() []Rename { return n.renames }
-
-// Renamed reports whether this run added renames.
-func (n *Names) Renamed() bool { return len(n.renames) > n.old }
+// Added lists the renames of this run.
+func (n *Names) Added() []Rename { return n.renames[n.old:] }
 
 // NextRun begins another run of the upstream inside the client's: ids that come
 // again are new ones [RUN-2].

@@ -15,13 +15,17 @@ type Bucket int
 
 // The buckets.
 const (
-	Threads Bucket = iota // one record a thread
-	Rounds                // one record a round, with its invocations
-	Index                 // from a public id to the record that holds it
+	Threads  Bucket = iota // one record a thread
+	Rounds                 // one record a round, with its invocations
+	Index                  // from a public id to the record that holds it
+	Messages               // pages of a thread's transcript
+	State                  // a thread's state
+	Basis                  // what a round's run was asked with
+	Due                    // rounds whose answers nobody has told the agent yet
 	buckets
 )
 
-var bucketNames = [buckets]string{"threads", "rounds", "index"}
+var bucketNames = [buckets]string{"threads", "rounds", "index", "messages", "state", "basis", "due"}
 
 // String is the bucket's word in logs and in the store.
 func (b Bucket) String() string {
@@ -32,6 +36,7 @@ func (b Bucket) String() string {
 }
 
 const (
+	lookPatience   = time.Second     // for the question what is there; nobody answers it while a cluster elects
 	bucketPatience = 5 * time.Second // for one try; a replicated stream takes a second or two to place
 	bucketPause    = 100 * time.Millisecond
 )
@@ -43,11 +48,11 @@ type shape struct {
 	// direct lets any copy answer a read: half the time of asking the leader, but
 	// with several copies up to 16 % of the answers are stale under load. So only
 	// the embedded store has it, which has one copy and can never get more.
-	direct bool
+	direct   bool
+	eventAge time.Duration
 }
 
-// openBuckets repeats until every bucket is there: a cluster without a meta
-// leader refuses for some seconds.
+// openBuckets makes sure that every bucket is there.
 func (s *Store) openBuckets(ctx context.Context, sh shape) error {
 	js, err := jetstream.New(s.records.Conn, jetstream.WithDefaultTimeout(s.opTimeout))
 	if err != nil {
@@ -55,38 +60,54 @@ func (s *Store) openBuckets(ctx context.Context, sh shape) error {
 	}
 	for b := range buckets {
 		name := s.prefix + "-" + b.String()
-		for {
-			kv, err := openBucket(ctx, js, name, sh)
-			if err == nil {
-				s.kv[b] = kv
-				break
+		err := s.untilOpen(ctx, "bucket "+name, func(ctx context.Context) (err error) {
+			if s.streams[b], err = openStream(ctx, js, bucketConfig(name, sh), adapted); err == nil {
+				s.kv[b], err = js.KeyValue(ctx, name)
 			}
-			if neverMind(err) || !sleep(ctx, bucketPause) {
-				return fmt.Errorf("store bucket %s: %w%s", name, err, s.records.trouble())
-			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// openBucket makes the bucket or brings it to what this package needs, leaving
-// alone what an operator may have set on it, such as placement or limits.
-func openBucket(ctx context.Context, js jetstream.JetStream, name string, sh shape) (jetstream.KeyValue, error) {
-	ctx, cancel := context.WithTimeout(ctx, bucketPatience)
-	defer cancel()
-	st, err := js.Stream(ctx, "KV_"+name)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		_, err = js.CreateStream(ctx, bucketConfig(name, sh))
-	case err == nil:
-		if cfg, same := adapted(st.CachedInfo().Config, sh); !same {
-			_, err = js.UpdateStream(ctx, cfg)
+// untilOpen repeats open: a cluster without a meta leader refuses for some
+// seconds.
+func (s *Store) untilOpen(ctx context.Context, what string, open func(context.Context) error) error {
+	for {
+		one, cancel := context.WithTimeout(ctx, bucketPatience)
+		err := open(one)
+		cancel()
+		if err == nil {
+			return nil
 		}
+		if neverMind(err) || !sleep(ctx, bucketPause) {
+			return fmt.Errorf("store %s: %w%s", what, err, s.records.trouble())
+		}
+	}
+}
+
+// openStream makes the stream or brings it to what this package needs, leaving
+// alone what an operator may have set on it, such as placement or limits.
+// Adapted gives the stream's own configuration with the needs of want, and
+// whether it met them before.
+func openStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig,
+	adapted func(have, want jetstream.StreamConfig) (jetstream.StreamConfig, bool)) (jetstream.Stream, error) {
+	look, cancel := context.WithTimeout(ctx, lookPatience)
+	st, err := js.Stream(look, want.Name)
+	cancel()
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return js.CreateStream(ctx, want)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return js.KeyValue(ctx, name)
+	if cfg, same := adapted(st.CachedInfo().Config, want); !same {
+		return js.UpdateStream(ctx, cfg)
+	}
+	return st, nil
 }
 
 // bucketConfig is the stream of a key-value bucket (NATS ADR-8). It is made
@@ -111,11 +132,12 @@ func bucketConfig(name string, sh shape) jetstream.StreamConfig {
 	}
 }
 
-// adapted is cfg as this package needs it, and whether it was so already.
-func adapted(cfg jetstream.StreamConfig, sh shape) (jetstream.StreamConfig, bool) {
-	same := cfg.Replicas == sh.replicas && cfg.MaxMsgsPerSubject == 1 && cfg.AllowDirect == sh.direct &&
+// adapted is a bucket's cfg as this package needs it, and whether it was so
+// already.
+func adapted(cfg, want jetstream.StreamConfig) (jetstream.StreamConfig, bool) {
+	same := cfg.Replicas == want.Replicas && cfg.MaxMsgsPerSubject == 1 && cfg.AllowDirect == want.AllowDirect &&
 		cfg.AllowMsgTTL && cfg.AllowRollup
-	cfg.Replicas, cfg.MaxMsgsPerSubject, cfg.AllowDirect = sh.replicas, 1, sh.direct
+	cfg.Replicas, cfg.MaxMsgsPerSubject, cfg.AllowDirect = want.Replicas, 1, want.AllowDirect
 	cfg.AllowMsgTTL, cfg.AllowRollup = true, true
 	return cfg, same
 }

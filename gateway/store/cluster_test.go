@@ -61,6 +61,7 @@ func startCluster(t *testing.T) *cluster {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	var stores []*Store
 	for i := range 2 { // two gateways; the first makes the buckets while there is no leader yet
@@ -97,6 +98,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	leader := st.CachedInfo().Cluster.Leader
+	finish := useLog(t, stores, leader)
 	t0 := time.Now()
 	for _, ns := range c.nodes {
 		if ns.Name() == leader {
@@ -117,12 +119,61 @@ func TestCluster(t *testing.T) {
 		t.Fatalf("%q %v", rec.Value, err)
 	}
 	crossWake(t, a, ch)
+	finish()
 	for _, s := range stores {
 		for s.Ready(ctx) != nil {
 			if time.Since(t0) > 20*time.Second {
 				t.Fatal("not ready again")
 			}
 			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
+// useLog appends on both gateways what the second one follows, with the leader
+// at the node given, which may then leave. Finish reads what came.
+func useLog(t *testing.T, stores []*Store, leader string) (finish func()) {
+	t.Helper()
+	a, b, ctx := stores[0], stores[1], t.Context()
+	seqs := add(t, a, "a", "1", "2")
+	f := follow(t, b, "a", seqs[0])
+	wantNext(t, f, "2")
+	add(t, a, "a", "3")
+	wantNext(t, f, "3")
+	if err := a.DropLog(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Last(ctx, "a"); err != ErrNotFound {
+		t.Fatal(err)
+	}
+	if _, err := a.Create(ctx, Messages, "t.1", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Purge(ctx, Messages, "t"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Get(ctx, Messages, "t.1"); err != ErrNotFound {
+		t.Fatal(err)
+	}
+
+	for range 100 {
+		if info, err := a.log.stream.Info(ctx); err == nil && info.Cluster.Leader == leader {
+			break
+		}
+		to := fmt.Sprintf(`{"placement":{"preferred":%q}}`, leader)
+		_, _ = a.records.Request("$JS.API.STREAM.LEADER.STEPDOWN."+a.logName(), []byte(to), time.Second)
+		time.Sleep(50 * time.Millisecond)
+	}
+	const each = 500
+	x, y := follow(t, b, "x", 0), follow(t, a, "y", 0)
+	wait := appendAll(t, stores, []string{"x", "y"}, each)
+	next(t, y) // it runs
+	return func() {
+		wait()
+		readAll(t, x, "x", each)
+		readAll(t, follow(t, b, "y", 0), "y", each)
+		for _, f := range []*Follower{x, y} {
+			f.Close()
 		}
 	}
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -19,8 +20,10 @@ type link struct {
 }
 
 // dial opens a connection that reconnects for ever. It returns before a cluster
-// has answered: the buckets are what Open waits for.
-func dial(o Options, in *server.Server, purpose string) (*link, error) {
+// has answered: the buckets are what Open waits for. Again, if any, is called
+// whenever the connection was lost and is there again; its owner then also looks
+// for what a subscription had to drop, which is no news for the log.
+func dial(o Options, in *server.Server, purpose string, again func()) (*link, error) {
 	l := &link{closed: make(chan struct{})}
 	log := o.Log.With("connection", purpose)
 	opts := []nats.Option{
@@ -41,8 +44,17 @@ func dial(o Options, in *server.Server, purpose string) (*link, error) {
 			}
 		}),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { l.failed.Store(&err) }),
-		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("store connected again", "server", nc.ConnectedServerName()) }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("store connection", "error", err) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info("store connected again", "server", nc.ConnectedServerName())
+			if again != nil {
+				again()
+			}
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if again == nil || !errors.Is(err, nats.ErrSlowConsumer) {
+				log.Warn("store connection", "error", err)
+			}
+		}),
 	}
 	if in != nil {
 		opts = append(opts, nats.InProcessServer(in))

@@ -22,8 +22,8 @@ type probe struct {
 	err  error
 }
 
-// Ready reports whether the store answers [OPS-1]: one read in each bucket by
-// its leader, at most once a second whatever the number of callers. A lost
+// Ready reports whether the store answers [OPS-1]: one read in each bucket and
+// in the log by its leader, at most once a second whatever the number of callers. A lost
 // connection counts at once.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.connected(); err != nil {
@@ -51,11 +51,14 @@ func (s *Store) ask(ctx context.Context) error {
 			return err
 		}
 	}
+	if _, err := s.Last(ctx, probeKey); err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
 	return nil
 }
 
 func (s *Store) connected() error {
-	for _, l := range []*link{s.records, s.wake} {
+	for _, l := range []*link{s.records, s.wake, s.events} {
 		if st := l.Status(); st != nats.CONNECTED {
 			return fmt.Errorf("store: %s: %s", l.Opts.Name, st)
 		}

@@ -152,15 +152,21 @@ func (s *Store) read(ctx context.Context, each time.Duration, b Bucket, key stri
 	return Record{Value: e.Value(), Revision: e.Revision()}, nil
 }
 
-// try calls fn, which says whether its answer is final, until it is or the
-// operation's time is spent: a cluster that elects a leader answers some tries
-// with silence and others with "no responders". Each is how long fn may wait
-// for one answer; it doubles, for records so large that the first was too short.
-func (s *Store) try(ctx context.Context, fn func(ctx context.Context, each time.Duration) (final bool, err error)) error {
-	ctx, cancel := context.WithTimeout(ctx, s.opTimeout)
+// oneTry is one try of an operation: whether its answer is final, and the
+// answer. Each is how long it may wait for it.
+type oneTry func(ctx context.Context, each time.Duration) (final bool, err error)
+
+// try calls fn until its answer is final or the operation's time is spent.
+func (s *Store) try(ctx context.Context, fn oneTry) error { return s.tryFor(ctx, s.opTimeout, fn) }
+
+// tryFor is try with another patience: a cluster that elects a leader answers
+// some tries with silence and others with "no responders". Each doubles, for
+// records so large that the first was too short.
+func (s *Store) tryFor(ctx context.Context, patience time.Duration, fn oneTry) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var first error // says more than the end of the time that follows it
-	for each := s.attempt; ; each *= 2 {
+	for each := s.attempt; ; each = min(2*each, s.opTimeout) {
 		final, err := fn(ctx, each)
 		if final || hopeless(err) {
 			return err
@@ -191,14 +197,14 @@ func hopeless(err error) bool {
 }
 
 // outward turns err into what the package promises: a sentinel or a fault.
-func (s *Store) outward(err error, verb string, b Bucket, key string) error {
+func (s *Store) outward(err error, verb string, place fmt.Stringer, key string) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrNotFound), errors.Is(err, ErrExists), errors.Is(err, ErrConflict):
 		return err
 	}
-	cause := fmt.Errorf("store: %s %s %q: %w", verb, b, key, err)
+	cause := fmt.Errorf("store: %s %s %q: %w", verb, place, key, err)
 	if misuse(err) {
 		return fault.New(fault.Internal, "the gateway could not keep this record").Because(cause)
 	}

@@ -262,6 +262,7 @@ func TestLostAnswer(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t, Options{Dir: Memory}), t.Context()
 	if _, err := s.Create(ctx, Rounds, "no spaces", nil); fault.CodeOf(err) != fault.Internal {
 		t.Errorf("bad key: %v", err)

@@ -1,11 +1,14 @@
-// Package store keeps what must outlive a run: threads, rounds and the index
-// that leads from a public id to its record. It is NATS JetStream, embedded in
+// Package store keeps what must outlive a run: records, such as threads and
+// rounds, and the log of each thread's events. It is NATS JetStream, embedded in
 // this process or an existing cluster, behind one code path [OPS-4]: only the
 // connection and the number of copies differ.
 //
 // Records are whole values with a revision; every change is a compare-and-set.
 // Values carry the id of their writer, so two equal values come from one write:
 // that is what lets a write whose answer was lost be recognised as ours.
+//
+// A log only grows at its end and is forgotten from its beginning: what is kept
+// of a key is always its newest entries without a hole.
 package store
 
 import (
@@ -28,6 +31,7 @@ const (
 
 	defaultPrefix    = "aguigate"
 	defaultOpTimeout = 2 * time.Second
+	defaultEventAge  = 24 * time.Hour
 	openPatience     = 30 * time.Second // a young cluster elects in 4–9 s
 )
 
@@ -42,11 +46,12 @@ type Options struct {
 	Prefix                 string        // of bucket and subject names: letters, digits, _ and -; "" = "aguigate"
 	Log                    *slog.Logger  // nil = silent
 	OpTimeout              time.Duration // the longest one call may take, its repetitions included; 0 = 2 s
+	EventAge               time.Duration // how long the log keeps an entry, at least 1 s; 0 = 24 h. Of several gateways the last one opened decides
 }
 
 // Store is an open store, safe for use by many goroutines.
 type Store struct {
-	log       *slog.Logger
+	logger    *slog.Logger
 	prefix    string
 	exclusive bool
 	opTimeout time.Duration
@@ -55,7 +60,10 @@ type Store struct {
 	home    *home // the embedded server and its directory; nil for a cluster
 	records *link
 	wake    *link // its own connection, so that a slow wake-up never holds up a read
+	events  *link // and one for the log, whose bytes are most of all
 	kv      [buckets]jetstream.KeyValue
+	streams [buckets]jetstream.Stream // under the buckets
+	log     *eventLog
 	probe   probe
 
 	closing  sync.Once
@@ -74,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		ctx, cancel = context.WithTimeout(ctx, openPatience)
 		defer cancel()
 	}
-	s := &Store{log: o.Log, prefix: o.Prefix, opTimeout: o.OpTimeout, attempt: o.OpTimeout / 4}
+	s := &Store{logger: o.Log, prefix: o.Prefix, opTimeout: o.OpTimeout, attempt: o.OpTimeout / 4, log: newEventLog()}
 	s.probe.turn = make(chan struct{}, 1)
 	if err := s.open(ctx, o); err != nil {
 		_ = s.Close(ctx) // err says more than what closing half a store says
@@ -84,7 +92,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context, o Options) (err error) {
-	sh := shape{replicas: o.Replicas, storage: jetstream.FileStorage}
+	sh := shape{replicas: o.Replicas, storage: jetstream.FileStorage, eventAge: o.EventAge}
 	if o.NATS == Embedded {
 		if s.home, err = startServer(o); err != nil {
 			return err
@@ -94,25 +102,32 @@ func (s *Store) open(ctx context.Context, o Options) (err error) {
 			sh.storage = jetstream.MemoryStorage
 		}
 	}
-	if s.records, err = dial(o, s.server(), "records"); err != nil {
+	if s.records, err = dial(o, s.server(), "records", nil); err != nil {
 		return err
 	}
-	if s.wake, err = dial(o, s.server(), "wake"); err != nil {
+	if s.wake, err = dial(o, s.server(), "wake", nil); err != nil {
 		return err
 	}
-	return s.openBuckets(ctx, sh)
+	if s.events, err = dial(o, s.server(), "events", s.log.missed); err != nil {
+		return err
+	}
+	if err := s.openBuckets(ctx, sh); err != nil {
+		return err
+	}
+	return s.openLog(ctx, sh)
 }
 
 // Exclusive reports whether no other process can hold this store, which is so
 // when it is embedded.
 func (s *Store) Exclusive() bool { return s.exclusive }
 
-// Close ends the subscriptions, lets what is under way finish while ctx lasts,
-// stops the embedded server and frees its directory. Calls after it fail. A
-// second Close gives the first one's result.
+// Close ends the subscriptions and followers, lets what is under way finish
+// while ctx lasts, that which appenders have taken included, stops the embedded
+// server and frees its directory. Calls after it fail. A second Close gives the
+// first one's result.
 func (s *Store) Close(ctx context.Context) error {
 	s.closing.Do(func() {
-		s.closeErr = errors.Join(s.wake.close(ctx), s.records.close(ctx), s.home.close())
+		s.closeErr = errors.Join(s.log.close(ctx), s.events.close(ctx), s.wake.close(ctx), s.records.close(ctx), s.home.close())
 	})
 	return s.closeErr
 }
@@ -139,6 +154,12 @@ func (o *Options) complete() error {
 	}
 	if o.OpTimeout <= 0 {
 		o.OpTimeout = defaultOpTimeout
+	}
+	if o.EventAge == 0 {
+		o.EventAge = defaultEventAge
+	}
+	if o.EventAge < time.Second {
+		return fmt.Errorf("store event age %s: at least 1s", o.EventAge)
 	}
 	if o.NATS == Embedded {
 		o.Replicas = 1

@@ -73,7 +73,7 @@ func (s *Store) Subscribe(topic string, fn func(data []byte)) (stop func(), err 
 func (s *Store) call(topic string, fn func([]byte), data []byte) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("a wake-up's receiver panicked", "topic", topic, "panic", r, "stack", string(debug.Stack()))
+			s.logger.Error("a wake-up's receiver panicked", "topic", topic, "panic", r, "stack", string(debug.Stack()))
 		}
 	}()
 	fn(data)

@@ -114,8 +114,7 @@ func toolsOf(raw []byte, nulls bool) []ToolDef {
 		if nulls {
 			one = withoutNulls(&aTool, one)
 		}
-		out = append(out, ToolDef{Name: text(field(one, "name")), Description: text(field(one, "description")),
-			Parameters: field(one, "parameters"), Metadata: field(one, "metadata"), Raw: one})
+		out = append(out, ReadTool(one))
 	}
 }
 
@@ -179,4 +178,11 @@ func (t ToolDef) Append(dst []byte) []byte {
 func (r ResumeEntry) Append(dst []byte) []byte {
 	return object(dst).text("interruptId", r.InterruptID).text("status", r.Status).
 		json("payload", r.Payload).json("metadata", r.Metadata).done()
+}
+
+// ReadTool reads a tool definition that was checked before, such as one of a
+// record.
+func ReadTool(raw []byte) ToolDef {
+	return ToolDef{Name: text(field(raw, "name")), Description: text(field(raw, "description")),
+		Parameters: field(raw, "parameters"), Metadata: field(raw, "metadata"), Raw: raw}
 }

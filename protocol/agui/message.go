@@ -207,3 +207,17 @@ func AppendMessages(dst []byte, ms []Message) []byte {
 	}
 	return append(dst, ']')
 }
+
+// ReadMessage reads one message that was checked before, such as one of a record.
+//
+// The error is a *fault.Error with code upstream_protocol_error.
+func ReadMessage(raw []byte) (Message, error) {
+	if err := strictjson.Check(raw); err != nil {
+		return Message{}, fault.New(fault.UpstreamProtocolError, "the message cannot be read: %v", err)
+	}
+	m := messageOf(trim(raw))
+	if !m.Role.Known() || m.ID == "" {
+		return Message{}, fault.New(fault.UpstreamProtocolError, "the message has no known role or no id")
+	}
+	return m, nil
+}

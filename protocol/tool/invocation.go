@@ -28,7 +28,7 @@ const (
 	Held      Delivery = "held"      // not yet
 	Sent      Delivery = "sent"      // on its way: the agent may have read it
 	Delivered Delivery = "delivered" // the agent has answered to it
-	Unknown   Delivery = "unknown"
+	Unknown   Delivery = "unknown"   // its run died on the way
 )
 
 // Invocation is one call of a client tool, waiting for its result or past it.
@@ -53,6 +53,7 @@ type Invocation struct {
 
 	Released   bool      `json:"released"`
 	Created    time.Time `json:"created"`
+	Listed     time.Time `json:"listed,omitzero"` // its place in its owner's list
 	ReleasedAt time.Time `json:"released_at,omitzero"`
 	Ended      time.Time `json:"ended,omitzero"`
 	Deadline   time.Time `json:"deadline,omitzero"`
@@ -63,6 +64,7 @@ type Invocation struct {
 	Settlement *Settlement `json:"settlement,omitempty"`
 	Failures   int         `json:"failures,omitempty"` // attempts that failed retryably
 	Delivery   Delivery    `json:"delivery"`
+	Kept       bool        `json:"kept,omitempty"` // the agent was told "not answered yet" [RUN-6]
 }
 
 const idPrefix = "inv_"

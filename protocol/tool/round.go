@@ -20,9 +20,11 @@ type Round struct {
 	Agent       string       `json:"agent"`
 	Thread      string       `json:"thread"`
 	Run         string       `json:"run"`
+	Space       string       `json:"space,omitempty"` // of its thread's event log
 	Released    bool         `json:"released"`
 	Cancelled   string       `json:"cancelled,omitempty"` // why the run was given up; it opens no more calls
 	Invocations []Invocation `json:"invocations"`
+	Duty        *Duty        `json:"duty,omitempty"` // never changed in place
 	Created     time.Time    `json:"created"`
 	Updated     time.Time    `json:"updated"`
 	Writer      string       `json:"writer"` // of this version; tells own writes from others'
@@ -78,6 +80,7 @@ func (r *Round) Release(now time.Time) {
 			inv.Released, inv.ReleasedAt = true, now
 		}
 	}
+	r.ripen(now)
 }
 
 // Find gives the call a client means by its public, shown or upstream id: an open
@@ -212,6 +215,7 @@ func (r *Round) CancelCall(ref, reason string, now time.Time) *Invocation {
 		return nil
 	}
 	inv.State, inv.Reason, inv.Ended = Cancelled, reason, now
+	r.ripen(now)
 	return inv
 }
 
@@ -224,6 +228,7 @@ func (r *Round) Expire(now time.Time) bool {
 			inv.State, inv.Reason, inv.Ended, any = Expired, "deadline", inv.Deadline, true
 		}
 	}
+	r.ripen(now)
 	return any
 }
 

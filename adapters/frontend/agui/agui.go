@@ -1,10 +1,11 @@
-// Package agui is the AG-UI frontend over SSE (contract §7.1): run, the list of
+// Package agui is the AG-UI frontend over SSE (contract §7.1): run, stop, the list of
 // agents and their capabilities. Protocol: https://docs.ag-ui.com, version 1.0
 // and the 0.0.x clients before it.
 package agui
 
 import (
 	"context"
+	"crypto/sha256"
 
 	"github.com/aguigate/aguigate/adapters/carrier"
 	"github.com/aguigate/aguigate/adapters/frontend"
@@ -39,6 +40,7 @@ func (f *Frontend) Routes() []carrier.Route {
 		{Method: "GET", Path: "/agents", Handle: f.list},
 		{Method: "GET", Path: "/agents/{agent}", Handle: f.describe},
 		{Method: "POST", Path: "/agents/{agent}/run", Handle: f.run, Body: true},
+		{Method: "POST", Path: "/agents/{agent}/stop", Handle: f.stop, Body: true},
 	}
 }
 
@@ -81,7 +83,7 @@ func (f *Frontend) run(r *carrier.Request) error {
 	defer release()
 	run, err := f.gateway.Begin(ctx, &frontend.Turn{
 		Principal: r.Principal, RequestID: r.ID, Frontend: Name, Agent: r.Param("agent"),
-		Input: in, Modern: modern(in, r), Header: r.Header,
+		Input: in, Digest: sha256.Sum256(r.Body()), Modern: modern(in, r), Header: r.Header,
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/aguigate/aguigate/adapters/frontend"
 	"github.com/aguigate/aguigate/protocol/agui"
@@ -18,15 +19,38 @@ func pointer(at string, i int) string { return at + "/" + strconv.Itoa(i) }
 func object(raw []byte, at string, keys ...string) (strictjson.Members, error) {
 	m, err := strictjson.ParseObject(raw)
 	switch {
-	case errors.Is(err, strictjson.ErrDuplicate), errors.Is(err, strictjson.ErrType):
+	case errors.Is(err, strictjson.ErrDuplicate):
+		return nil, fault.New(fault.InvalidRequest, "%v", err).At(pointTo(at, repeated(m)))
+	case errors.Is(err, strictjson.ErrType):
 		return nil, fault.New(fault.InvalidRequest, "%v", err).At(at)
 	case err != nil:
 		return nil, fault.New(fault.InvalidRequest, "the body is %v", err).At(at)
 	}
 	if key, right, bad := strictjson.Misspelt(m, keys); bad {
-		return nil, fault.New(fault.InvalidRequest, "%q is not a key here; it is written %q", key, right).At(at + "/" + key)
+		return nil, fault.New(fault.InvalidRequest, "this key is written %q", right).At(pointTo(at, key))
 	}
 	return m, nil
+}
+
+// repeated is the first key that stands twice.
+func repeated(m strictjson.Members) string {
+	seen := make(map[string]bool, len(m))
+	for _, one := range m {
+		if seen[one.Key] {
+			return one.Key
+		}
+		seen[one.Key] = true
+	}
+	return ""
+}
+
+// pointTo adds a client's key to a JSON Pointer (RFC 6901 §3), unless it is so long
+// that it should not be said back.
+func pointTo(at, key string) string {
+	if len(key) > 64 {
+		return at
+	}
+	return at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
 // decodeAnswer reads one answer: exactly one of result, content and error, and
@@ -45,8 +69,11 @@ func decodeAnswer(raw []byte, at string, named bool) (frontend.Answer, error) {
 	if a.Attempt, err = attempt(m.Get("attempt")); err != nil {
 		return a, fault.New(fault.InvalidRequest, "attempt is a whole number from 1").At(at + "/attempt")
 	}
-	if c := m.Get("continue"); c != nil && strictjson.KindOf(c) != strictjson.Bool {
-		return a, fault.New(fault.InvalidRequest, "continue is true or false").At(at + "/continue")
+	if c := m.Get("continue"); c != nil {
+		if strictjson.KindOf(c) != strictjson.Bool {
+			return a, fault.New(fault.InvalidRequest, "continue is true or false").At(at + "/continue")
+		}
+		a.Leave = c[0] == 'f'
 	}
 	return a, outcome(&a, m, at)
 }

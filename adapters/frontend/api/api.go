@@ -1,10 +1,10 @@
-// Package api is the Gateway API (contract §6): any client may read a thread's
-// invocations and settle them over plain HTTP, whatever dialect opened them.
+// Package api is the Gateway API (contract §6): any client may read its threads and
+// their invocations, follow, continue and stop them, and settle invocations over
+// plain HTTP, whatever dialect opened them.
 package api
 
 import (
 	_ "embed"
-	"slices"
 	"time"
 
 	"github.com/aguigate/aguigate/adapters/carrier"
@@ -38,8 +38,15 @@ func (f *Frontend) Name() string { return Name }
 func (f *Frontend) Routes() []carrier.Route {
 	return []carrier.Route{
 		{Method: "GET", Path: "/openapi.json", Handle: f.openapi, Public: true},
+		{Method: "GET", Path: "/v1/threads", Handle: f.threads},
+		{Method: "GET", Path: "/v1/threads/{thread}", Handle: f.readThread},
+		{Method: "DELETE", Path: "/v1/threads/{thread}", Handle: f.deleteThread},
 		{Method: "GET", Path: "/v1/threads/{thread}/invocations", Handle: f.list},
 		{Method: "POST", Path: "/v1/threads/{thread}/resolve", Handle: f.resolveAll, Body: true},
+		{Method: "POST", Path: "/v1/threads/{thread}/continue", Handle: f.continueThread, Body: true},
+		{Method: "POST", Path: "/v1/threads/{thread}/stop", Handle: f.stopThread, Body: true},
+		{Method: "GET", Path: "/v1/threads/{thread}/events", Handle: f.events},
+		{Method: "GET", Path: "/v1/invocations", Handle: f.listAll},
 		{Method: "GET", Path: "/v1/invocations/{id}", Handle: f.read},
 		{Method: "POST", Path: "/v1/invocations/{id}/resolve", Handle: f.resolve, Body: true},
 	}
@@ -47,31 +54,49 @@ func (f *Frontend) Routes() []carrier.Route {
 
 func (f *Frontend) openapi(r *carrier.Request) error { return r.JSON(200, OpenAPI) }
 
-// list answers {"invocations":[…]}, oldest first.
+// list answers {"invocations":[…]} of one thread, oldest first.
 func (f *Frontend) list(r *carrier.Request) error {
-	state := tool.State(r.Query("state"))
-	states := []tool.State{"", tool.Open, tool.Settled, tool.Cancelled, tool.Expired}
-	if !slices.Contains(states, state) {
-		return fault.New(fault.InvalidRequest, "state is one of open, settled, cancelled, expired").At("state")
-	}
-	ctx, release := r.Context(0)
-	defer release()
-	list, err := f.gateway.Invocations(ctx, r.Principal, thread(r), state)
+	want, err := state(r)
 	if err != nil {
 		return err
 	}
-	b := []byte(`{"invocations":[`)
+	ctx, release := r.Context(0)
+	defer release()
+	list, err := f.gateway.Invocations(ctx, r.Principal, thread(r), want)
+	if err != nil {
+		return err
+	}
+	return r.JSON(200, appendNext(appendInvocations([]byte(`{"invocations":`), list), ""))
+}
+
+// listAll answers {"invocations":[…]} over all threads of the caller.
+func (f *Frontend) listAll(r *carrier.Request) error {
+	q := frontend.InvocationQuery{Tool: r.Query("tool")}
+	var err error
+	if q.State, err = state(r); err != nil {
+		return err
+	}
+	if q.Page, err = page(r); err != nil {
+		return err
+	}
+	ctx, release := r.Context(0)
+	defer release()
+	list, next, err := f.gateway.AllInvocations(ctx, r.Principal, q)
+	if err != nil {
+		return err
+	}
+	return r.JSON(200, appendNext(appendInvocations([]byte(`{"invocations":`), list), next))
+}
+
+func appendInvocations(b []byte, list []*tool.Invocation) []byte {
+	b = append(b, '[')
 	for i, inv := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = inv.AppendPublic(b)
 	}
-	return r.JSON(200, append(b, `],"next_cursor":null}`...))
-}
-
-func thread(r *carrier.Request) frontend.ThreadRef {
-	return frontend.ThreadRef{Thread: r.Param("thread"), Agent: r.Query("agent")}
+	return append(b, ']')
 }
 
 // read answers {"invocation":{…}}, at once or when it is final or the wait over.

@@ -1,0 +1,197 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/aguigate/aguigate/adapters/frontend"
+	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/protocol/principal"
+	"github.com/aguigate/aguigate/protocol/tool"
+)
+
+// deletion is what is left to remove of a thread whose record is gone. It is on the
+// agenda before the record goes, so that a crash in between leaves nothing behind.
+type deletion struct {
+	Entry  string   `json:"entry"` // in its owner's list
+	Rounds []string `json:"rounds"`
+}
+
+// DeleteThread removes a thread: its messages, calls, state and events [DATA-2].
+// What runs on it is stopped. The id then starts a new thread.
+func (g *Gateway) DeleteThread(ctx context.Context, p principal.Principal, ref frontend.ThreadRef) error {
+	ctx = context.WithoutCancel(ctx)
+	t, err := g.findThread(ctx, p, ref.Thread, ref.Agent)
+	if err != nil {
+		return err
+	}
+	if g.busy(t.Run) {
+		if _, err := g.stopRun(ctx, t, ""); err != nil {
+			return err
+		}
+	}
+	for {
+		err := g.reload(ctx, t)
+		if errors.Is(err, store.ErrNotFound) {
+			return noThread()
+		}
+		if err != nil {
+			return err
+		}
+		if err := g.removeThread(ctx, t); !errors.Is(err, store.ErrConflict) {
+			g.log.Info("thread deleted", "thread", t.ID, "agent", t.Agent, "tenant", t.Tenant, "key", p.Key)
+			return err
+		}
+	}
+}
+
+// removeThread removes a thread at the revision it was read with.
+func (g *Gateway) removeThread(ctx context.Context, t *thread) error {
+	h, err := g.loadHistory(ctx, t)
+	if err != nil {
+		return err
+	}
+	space := t.space()
+	value, err := encode(deletion{Entry: threadEntry(&t.threadRecord), Rounds: roundKeys(t, h.index)})
+	if err != nil {
+		return err
+	}
+	if err := g.put(ctx, store.Due, "del-"+space, value); err != nil {
+		return err
+	}
+	if err := g.store.Delete(ctx, store.Threads, t.key, t.revision); err != nil {
+		if errors.Is(err, store.ErrConflict) { // it goes on: there is nothing to finish
+			return errors.Join(err, g.drop(ctx, store.Due, "del-"+space))
+		}
+		return err
+	}
+	return g.finishDelete(ctx, space)
+}
+
+// finishDelete removes what belonged to a thread whose record is gone.
+func (g *Gateway) finishDelete(ctx context.Context, space string) error {
+	rec, err := g.store.Get(ctx, store.Due, "del-"+space)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var d deletion
+	if err := json.Unmarshal(rec.Value, &d); err != nil {
+		return err
+	}
+	t := &thread{}
+	if ix, err := g.store.Get(ctx, store.Index, d.Entry); err == nil {
+		var at threadIndex
+		if json.Unmarshal(ix.Value, &at) == nil {
+			t.key = at.Key
+			if g.reload(ctx, t) == nil && t.space() == space {
+				return g.drop(ctx, store.Due, "del-"+space) // the record is there: its deletion did not come to pass
+			}
+		}
+	}
+	for _, key := range d.Rounds {
+		if err := g.removeRound(ctx, key); err != nil {
+			return err
+		}
+	}
+	g.pages.Remove(space)
+	return errors.Join(
+		g.store.Purge(ctx, store.Messages, space),
+		g.drop(ctx, store.State, space),
+		g.store.DropLog(ctx, space),
+		g.drop(ctx, store.Index, d.Entry),
+		g.drop(ctx, store.Due, "del-"+space),
+	)
+}
+
+// removeRound removes a round with its calls. Who waits for one of them learns that
+// it is cancelled.
+func (g *Gateway) removeRound(ctx context.Context, key string) error {
+	rd, err := g.changeRound(ctx, key, nil, func(rd *tool.Round) error {
+		rd.Duty = nil
+		if len(rd.CancelOpen(reasonDeleted, g.now())) == 0 {
+			return errUnchanged
+		}
+		return nil
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range rd.Invocations {
+		inv := &rd.Invocations[i]
+		if err := errors.Join(g.drop(ctx, store.Index, inv.ID),
+			g.drop(ctx, store.Index, callEntry(rd, inv.ID, inv.Listed))); err != nil {
+			return err
+		}
+	}
+	return errors.Join(g.drop(ctx, store.Basis, key), g.drop(ctx, store.Due, key), g.drop(ctx, store.Rounds, key))
+}
+
+// retire removes what is older than store.retention says [DATA-1]: threads some
+// time after their last activity, ended rounds some time after their end. A thread
+// with an open call stays. Every replica does this, one after the other or at once:
+// each removal is a compare-and-set.
+func (g *Gateway) retire(ctx context.Context) {
+	keep := g.conf.Store.Retention
+	if keep.Threads > 0 {
+		g.eachKey(ctx, store.Threads, func(key string) error { return g.retireThread(ctx, key, g.now().Add(-keep.Threads)) })
+	}
+	if keep.Settled > 0 {
+		g.eachKey(ctx, store.Rounds, func(key string) error { return g.retireRound(ctx, key, g.now().Add(-keep.Settled)) })
+	}
+}
+
+func (g *Gateway) eachKey(ctx context.Context, b store.Bucket, look func(key string) error) {
+	keys, err := g.store.Keys(ctx, b, "")
+	if err != nil && !errors.Is(err, store.ErrTooMany) {
+		g.log.Warn("old records could not be listed", "bucket", b.String(), "error", err)
+		return
+	}
+	for _, key := range keys {
+		err := look(key)
+		if ctx.Err() != nil {
+			return // the rest is for the next time
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrConflict) {
+			g.log.Warn("an old record could not be removed", "bucket", b.String(), "error", err)
+		}
+	}
+}
+
+func (g *Gateway) retireThread(ctx context.Context, key string, before time.Time) error {
+	t := &thread{key: key}
+	if err := g.reload(ctx, t); err != nil {
+		return err
+	}
+	if !t.Active.Before(before) || g.busy(t.Run) {
+		return nil
+	}
+	_, rounds, err := g.describe(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, rd := range rounds {
+		if !rd.Done() || awaits(rd) {
+			return nil
+		}
+	}
+	return g.removeThread(ctx, t)
+}
+
+func (g *Gateway) retireRound(ctx context.Context, key string, before time.Time) error {
+	rd, err := g.loadRound(ctx, key)
+	if err != nil {
+		return err
+	}
+	if !rd.Done() || awaits(rd) || !rd.Updated.Before(before) {
+		return nil
+	}
+	return g.removeRound(ctx, key)
+}

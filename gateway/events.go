@@ -1,0 +1,302 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/aguigate/aguigate/adapters/frontend"
+	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/fault"
+	"github.com/aguigate/aguigate/protocol/principal"
+)
+
+// eventsIdle ends a stream of events on which nothing has happened (contract §6).
+// Tests shorten it.
+var eventsIdle = 10 * time.Minute
+
+// watch reads a thread's log for one reader. An event's id is the number of the
+// entry before it, shifted by eight bits, and how many frames of its entry have
+// been given; the last frame of an entry has that entry's own number.
+type watch struct {
+	g      *Gateway
+	space  string
+	me     string
+	log    *store.Follower
+	at     uint64          // the entry given last
+	skip   int             // frames of the next entry that were given before
+	synced map[string]bool // runs whose frames this reader has had from the beginning
+	all    bool            // it goes on where it was: every run's frames are for it
+}
+
+// openWatch begins to watch a thread behind entry after.
+func (g *Gateway) openWatch(ctx context.Context, t *thread, after uint64) (*watch, error) {
+	w := &watch{g: g, space: t.space(), me: newID(), at: after, synced: map[string]bool{}}
+	var err error
+	if w.log, err = g.store.Follow(ctx, w.space, after); err != nil {
+		return nil, err
+	}
+	if err := g.announce(ctx, w.space, w.me); err != nil {
+		w.log.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *watch) close() { w.log.Close() }
+
+// errAnew says that the log has a hole before the next entry.
+var errAnew = errors.New("the log began anew")
+
+// next gives the events of the next entry that has any for this reader. run "" is
+// every run.
+func (w *watch) next(ctx context.Context, run string) ([]frontend.Event, error) {
+	for {
+		e, err := w.log.Next(ctx)
+		if errors.Is(err, store.ErrGap) {
+			return nil, errAnew
+		}
+		if err != nil {
+			return nil, err
+		}
+		h, frames := readFeed(e.Data)
+		events := w.number(e.Seq, w.pick(h, frames, run), len(frames))
+		before := w.at
+		w.at, w.skip = e.Seq, 0
+		if h.Kind == feedBegin && before != 0 {
+			return nil, errAnew
+		}
+		if len(events) > 0 {
+			return events, nil
+		}
+	}
+}
+
+// pick gives the frames of an entry that are for this reader.
+func (w *watch) pick(h feedHead, frames []agui.Frame, run string) []agui.Frame {
+	if run != "" && h.Run != run || len(frames) == 0 && h.Kind != feedSoFar {
+		return nil
+	}
+	switch h.Kind {
+	case feedCall:
+		return frames
+	case feedSoFar:
+		if h.Watcher != w.me || w.all || w.synced[h.Run] && w.synced[h.Run+" begun"] {
+			return nil
+		}
+		w.synced[h.Run] = true
+		return frames
+	case feedFrame:
+		if frames[0].Type == agui.RunStarted {
+			w.synced[h.Run], w.synced[h.Run+" begun"] = true, true
+		}
+		if !w.synced[h.Run] && !w.all {
+			return nil
+		}
+		if last := frames[len(frames)-1].Type; last == agui.RunFinished || last == agui.RunError {
+			delete(w.synced, h.Run)
+			delete(w.synced, h.Run+" begun")
+		}
+		return frames
+	}
+	return nil
+}
+
+// number gives the frames of entry seq their ids, and leaves out those a reader had.
+func (w *watch) number(seq uint64, frames []agui.Frame, of int) []frontend.Event {
+	var out []frontend.Event
+	for i, f := range frames {
+		if i < w.skip {
+			continue
+		}
+		id := w.at<<8 | uint64(i+1)
+		if i == of-1 {
+			id = seq << 8
+		}
+		out = append(out, frontend.Event{ID: id, Frame: f})
+	}
+	return out
+}
+
+// events is one reader of GET /v1/threads/{thread}/events.
+type events struct {
+	g      *Gateway
+	p      principal.Principal
+	thread *thread
+	watch  *watch
+	first  []frontend.Event // before what the log has
+}
+
+// Events opens a thread's event stream (contract §6).
+func (g *Gateway) Events(ctx context.Context, p principal.Principal, ref frontend.ThreadRef, last string) (frontend.Events, error) {
+	if err := g.Admit(); err != nil {
+		return nil, err
+	}
+	t, err := g.findThread(ctx, p, ref.Thread, ref.Agent)
+	if err != nil {
+		return nil, err
+	}
+	e := &events{g: g, p: p, thread: t}
+	var cursor uint64
+	if last != "" {
+		if cursor, err = strconv.ParseUint(last, 10, 64); err != nil {
+			return nil, fault.New(fault.InvalidRequest, "Last-Event-ID is the id of an event of this stream").At("Last-Event-ID")
+		}
+	}
+	// What happened before the first line of this function is in the record; what
+	// happens from here on is in the log.
+	g.watched.note(t.space(), g.now())
+	newest, err := g.store.Last(ctx, t.space())
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	holes := newest.Seq == 0 || !t.Unlogged.Before(newest.Time)
+	if holes {
+		seq, err := g.store.Append(ctx, t.space(), appendFeed(feedHead{Kind: feedBegin}, nil))
+		if err != nil {
+			return nil, err
+		}
+		if newest.Seq = seq; last == "" {
+			cursor = 0
+		}
+	}
+	after := newest.Seq
+	gone := last != "" && (holes || cursor>>8 > newest.Seq)
+	if last != "" && !gone {
+		after = cursor >> 8
+	}
+	if e.watch, err = g.openWatch(context.WithoutCancel(ctx), t, after); err != nil {
+		return nil, err
+	}
+	switch {
+	case gone:
+		err = e.snapshots(ctx)
+	case last != "":
+		e.watch.all, e.watch.skip = true, int(cursor&255)
+		err = e.changedCalls(ctx, newest.Time)
+	}
+	if err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// KeepAlive is the agent's.
+func (e *events) KeepAlive() time.Duration {
+	if a := e.g.byName[e.thread.Agent]; a != nil {
+		return a.conf.KeepAlive
+	}
+	return 15 * time.Second
+}
+
+// Close lets the log go.
+func (e *events) Close() { e.watch.close() }
+
+// snapshots puts the thread as it is before what comes.
+func (e *events) snapshots(ctx context.Context) error {
+	t, err := e.g.loadThread(ctx, e.p, e.thread.Agent, e.thread.ID)
+	if err != nil {
+		return err
+	}
+	msgs, err := e.g.visible(ctx, t)
+	if err != nil {
+		return err
+	}
+	e.say(agui.NewMessagesSnapshot(agui.AppendMessages(nil, msgs)))
+	if state, err := e.g.threadState(ctx, t); err == nil && state != nil {
+		e.say(agui.NewStateSnapshot(state))
+	}
+	rounds, err := e.g.roundsOf(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, rd := range rounds {
+		for _, inv := range rd.OpenCalls() {
+			e.say(invocationFrame(inv))
+		}
+	}
+	return nil
+}
+
+// changedCalls tells a reader that comes back of calls that changed while nobody
+// watched.
+func (e *events) changedCalls(ctx context.Context, since time.Time) error {
+	rounds, err := e.g.roundsOf(ctx, e.thread)
+	if err != nil {
+		return err
+	}
+	for _, rd := range rounds {
+		if rd.Updated.After(since) {
+			for i := range rd.Invocations {
+				e.say(invocationFrame(&rd.Invocations[i]))
+			}
+		}
+	}
+	return nil
+}
+
+func (e *events) say(f agui.Frame) {
+	e.first = append(e.first, frontend.Event{ID: e.watch.at<<8 | uint64(e.watch.skip), Frame: f})
+}
+
+// Stream hands on what the thread's log gets.
+func (e *events) Stream(ctx context.Context, send func([]frontend.Event) error) error {
+	defer e.Close()
+	if err := e.sendFirst(send); err != nil {
+		return err
+	}
+	lastEvent, announced := e.g.now(), e.g.now()
+	for {
+		wait, cancel := context.WithTimeout(ctx, min(announceEvery, eventsIdle))
+		list, err := e.watch.next(wait, "")
+		late := wait.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch {
+		case errors.Is(err, errAnew):
+			if err := e.snapshots(ctx); err != nil {
+				return err
+			}
+			if err := e.sendFirst(send); err != nil {
+				return err
+			}
+		case late:
+		case err != nil:
+			return err
+		default:
+			if err := send(list); err != nil {
+				return err
+			}
+			lastEvent = e.g.now()
+		}
+		if now := e.g.now(); now.Sub(lastEvent) >= eventsIdle {
+			return nil
+		} else if now.Sub(announced) >= announceEvery {
+			announced = now
+			if !e.g.threadLives(ctx, e.thread) {
+				return nil
+			}
+			_ = e.g.announce(ctx, e.watch.space, "") // the next one is in a minute
+		}
+	}
+}
+
+func (e *events) sendFirst(send func([]frontend.Event) error) error {
+	if len(e.first) == 0 {
+		return nil
+	}
+	list := e.first
+	e.first = nil
+	return send(list)
+}
+
+// threadLives reports that the thread is still the one it was.
+func (g *Gateway) threadLives(ctx context.Context, t *thread) bool {
+	now := &thread{key: t.key}
+	if err := g.reload(ctx, now); err != nil {
+		return !errors.Is(err, store.ErrNotFound)
+	}
+	return now.Born == t.Born
+}

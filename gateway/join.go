@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aguigate/aguigate/adapters/frontend"
+	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/gateway/transcript"
+	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/conversation"
+	"github.com/aguigate/aguigate/protocol/fault"
+)
+
+// joining is another run that answers this turn: the turn was sent before, or it
+// only repeats results that somebody has brought to the agent already [RUN-13,
+// INV-11].
+type joining struct {
+	key string     // of the run
+	run string     // its id
+	end agui.Frame // its last event, where that is known
+}
+
+// joinLook is how often a turn that joined looks whether the other run still lives.
+const joinLook = time.Second
+
+// follow gives the client the other run under its own ids: live while it is
+// active, from the transcript when it is over. The agent is not asked.
+func (r *liveRun) follow(ctx context.Context) {
+	r.bareMachine(true)
+	err := r.live(ctx)
+	switch {
+	case r.machine.Done() || r.sinkErr != nil:
+	case errors.Is(context.Cause(ctx), errStopped):
+		r.perform(ctx, r.machine.Stop(r.actions[:0]))
+	case ctx.Err() != nil && fault.CodeOf(context.Cause(ctx)) != fault.GatewayShutdown:
+	case ctx.Err() != nil:
+		r.perform(ctx, r.machine.FailLocal(fault.From(context.Cause(ctx)), r.actions[:0]))
+	case err != nil:
+		r.perform(ctx, r.machine.FailLocal(fault.From(err), r.actions[:0]))
+	}
+	r.flush()
+}
+
+// live follows the other run while it lives, and replays it if none of it came.
+func (r *liveRun) live(ctx context.Context) error {
+	w, err := r.g.watchNow(ctx, r.thread)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	some := false
+	for {
+		alive, err := r.otherLives(ctx)
+		if err != nil {
+			return err
+		}
+		if !alive && !some {
+			return r.replay(ctx)
+		}
+		wait, cancel := context.WithTimeout(ctx, joinLook)
+		list, err := w.next(wait, r.join.key)
+		late := wait.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case late && !alive:
+			return fault.New(fault.IncompleteStream, "the run that answers this turn ended without its last event")
+		case late:
+		case err != nil && !errors.Is(err, errAnew):
+			return err
+		default:
+			some = some || len(list) > 0
+			r.step(ctx, list)
+		}
+		if r.machine.Done() || r.sinkErr != nil {
+			return nil
+		}
+	}
+}
+
+// watchNow watches a thread from here on.
+func (g *Gateway) watchNow(ctx context.Context, t *thread) (*watch, error) {
+	newest, err := g.store.Last(ctx, t.space())
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	return g.openWatch(context.WithoutCancel(ctx), t, newest.Seq)
+}
+
+// step moves frames of the other run.
+func (r *liveRun) step(ctx context.Context, list []frontend.Event) {
+	r.actions = r.actions[:0]
+	for _, e := range list {
+		r.actions = r.machine.Step(e.Frame, r.actions)
+	}
+	if r.machine.Held() {
+		r.actions = r.machine.End(nil, r.actions)
+	}
+	r.perform(ctx, r.actions)
+	r.flush()
+}
+
+// otherLives reports whether the run that was joined is active or waits its turn.
+func (r *liveRun) otherLives(ctx context.Context) (bool, error) {
+	t := &thread{key: r.thread.key}
+	if err := r.g.reload(ctx, t); err != nil {
+		if errors.Is(err, store.ErrNotFound) {
+			return false, nil
+		}
+		return false, err
+	}
+	if r.g.alive(t, r.join.key) {
+		return true, nil
+	}
+	for _, q := range t.Queue {
+		if q.Key == r.join.key && r.g.waits(q) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// replay gives a run that is over again, put together from the transcript.
+func (r *liveRun) replay(ctx context.Context) error {
+	t, err := r.g.loadThread(ctx, r.turn.Principal, r.agent.name, r.thread.ID)
+	if err != nil {
+		return err
+	}
+	h, err := r.g.loadHistory(ctx, t)
+	if err != nil {
+		return err
+	}
+	msgs, err := r.g.messages(ctx, h, madeBy(h.index, r.join.key))
+	if err != nil {
+		return err
+	}
+	end := r.join.end
+	for i := range t.Past {
+		if t.Past[i].Key == r.join.key {
+			end = agui.Frame{Type: t.Past[i].endType(), Raw: t.Past[i].End}
+		}
+	}
+	if len(end.Raw) == 0 {
+		end = r.ending(ctx)
+	}
+	var list []frontend.Event
+	for _, f := range append(conversation.Replay(msgs), end) {
+		list = append(list, frontend.Event{Frame: f})
+	}
+	r.step(ctx, list)
+	return nil
+}
+
+// ending makes the last event of a run of which only the record is left.
+func (r *liveRun) ending(ctx context.Context) agui.Frame {
+	in := r.turn.Input
+	var outcome *agui.Outcome
+	if rounds, err := r.g.loadRounds(ctx, []string{r.join.key}); err == nil && len(rounds) == 1 && r.turn.Modern {
+		for _, inv := range rounds[0].OpenCalls() {
+			if outcome == nil {
+				outcome = &agui.Outcome{Kind: agui.OutcomeSuccess}
+			}
+			outcome.PendingToolCallIDs = append(outcome.PendingToolCallIDs, inv.ShownID)
+		}
+	}
+	return agui.NewRunFinished(in.ThreadID, in.RunID, outcome)
+}
+
+// madeBy lists what the agent made in one run.
+func madeBy(x *transcript.Index, key string) (out []int) {
+	for at := range x.Len() {
+		if it := x.At(at); it.Run == key && it.Made {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// keepView notes that the client now has what the other run made.
+func (r *liveRun) keepView() {
+	ctx, done := recording(context.Background())
+	defer done()
+	t, err := r.g.loadThread(ctx, r.turn.Principal, r.agent.name, r.thread.ID)
+	if err != nil || t.revision == 0 || r.turn.Appends {
+		return
+	}
+	err = r.g.changeThread(ctx, t, func(rec *threadRecord) error {
+		h, err := r.g.loadHistory(ctx, &thread{key: t.key, threadRecord: *rec})
+		if err != nil {
+			return err
+		}
+		b := transcript.Read(h.index, rec.Hidden, rec.Views, r.list.list)
+		var has transcript.Set
+		for _, at := range append(madeBy(h.index, r.join.key), b.Known...) {
+			if at >= 0 {
+				has = has.Add(at)
+			}
+		}
+		rec.Views = transcript.Keep(rec.Views, b.View, has, r.g.now())
+		return nil
+	})
+	if err != nil {
+		r.g.log.Warn("what a client has been sent could not be noted", "run", r.state.ID, "error", err)
+	}
+}

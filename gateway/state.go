@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/protocol/conversation"
+	"github.com/aguigate/aguigate/protocol/fault"
+)
+
+// stateRecord is a thread's state as bytes: it is only put together when somebody
+// needs it [HIST-5].
+type stateRecord struct {
+	Base   json.RawMessage   `json:"base,omitempty"`
+	Deltas []json.RawMessage `json:"deltas,omitempty"`
+	Over   bool              `json:"over,omitempty"` // it was too large to keep (limits.state)
+	Writer string            `json:"writer"`
+}
+
+// keepState writes down what the run did to the state, if it did anything.
+func (r *liveRun) keepState(ctx context.Context) error {
+	snapshot, deltas := r.book.State()
+	if snapshot == nil && len(deltas) == 0 || r.agent.conf.History == "none" {
+		return nil
+	}
+	if snapshot == nil {
+		snapshot = r.input.State
+	}
+	rec := stateRecord{Base: snapshot, Writer: newID()}
+	size := len(snapshot)
+	for _, d := range deltas {
+		rec.Deltas = append(rec.Deltas, d)
+		size += len(d)
+	}
+	if size > int(r.g.conf.Limits.State) {
+		rec = stateRecord{Over: true, Writer: newID()}
+		r.g.log.Warn("a thread's state is over limits.state and is not kept", "thread", r.thread.ID, "bytes", size)
+	}
+	value, err := encode(rec)
+	if err != nil {
+		return err
+	}
+	return r.g.put(ctx, store.State, r.thread.space(), value)
+}
+
+// threadState puts the thread's state together; nil when none is kept.
+func (g *Gateway) threadState(ctx context.Context, t *thread) ([]byte, error) {
+	rec, err := g.store.Get(ctx, store.State, t.space())
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var s stateRecord
+	if err := json.Unmarshal(rec.Value, &s); err != nil || s.Over {
+		return nil, err
+	}
+	deltas := make([][]byte, len(s.Deltas))
+	for i, d := range s.Deltas {
+		deltas[i] = d
+	}
+	out, err := conversation.ApplyState(s.Base, deltas, int(g.conf.Limits.State))
+	if err != nil {
+		return nil, fault.New(fault.UpstreamProtocolError, "the agent's state deltas do not apply").Because(err)
+	}
+	return out, nil
+}
+
+// put writes a record whatever was there.
+func (g *Gateway) put(ctx context.Context, b store.Bucket, key string, value []byte) error {
+	for {
+		_, err := g.store.Create(ctx, b, key, value)
+		if !errors.Is(err, store.ErrExists) {
+			return err
+		}
+		old, err := g.store.Get(ctx, b, key)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if _, err = g.store.Update(ctx, b, key, value, old.Revision); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+}
