@@ -47,7 +47,6 @@ func (b *Builder) CatchUp() []agui.Frame {
 		switch {
 		case b.cutOff && b.told(e):
 			x.reopen(e)
-		case b.cutOff && e.known: // of two with one id the second
 		case e.known:
 			x.rest(e)
 		default:
@@ -62,10 +61,11 @@ func (b *Builder) CatchUp() []agui.Frame {
 	return x.done()
 }
 
-// told reports whether a snapshot can tell of e: not of a result since the last
-// one, which a client places by its call, nor of a second message with one id.
+// told reports whether a snapshot can tell of e: of what came since the last one
+// not of a result, which a client places by its call, nor of a second message
+// with one id.
 func (b *Builder) told(e *entry) bool {
-	return (e.known || e.role != agui.RoleTool) && b.byID[e.id] == e
+	return e.known || e.role != agui.RoleTool && b.byID[e.id] == e
 }
 
 func (b *Builder) inSnapshot(list []*entry) []agui.Message {

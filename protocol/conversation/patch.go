@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aguigate/aguigate/protocol/agui"
 	"github.com/aguigate/aguigate/protocol/strictjson"
 )
 
@@ -54,7 +53,7 @@ func (p *patcher) more(doc *node, patch []byte) (*node, error) {
 			return doc, nil
 		}
 		var err error
-		if doc, err = p.operate(doc, agui.Frame{Raw: raw}); err != nil {
+		if doc, err = p.operate(doc, operationOf(raw)); err != nil {
 			return nil, fmt.Errorf("operation %d: %w", n, err)
 		}
 		switch {
@@ -66,43 +65,49 @@ func (p *patcher) more(doc *node, patch []byte) (*node, error) {
 	}
 }
 
-func (p *patcher) operate(doc *node, op agui.Frame) (*node, error) {
-	if p.work -= len(op.Raw) + 64; p.work < 0 {
+// operation is one of a patch. Of a member that stands twice the last one counts.
+type operation struct {
+	op                string
+	path, from, value []byte
+	size              int
+}
+
+func operationOf(raw []byte) (o operation) {
+	o.size = len(raw)
+	for it := strictjson.Walk(raw); ; {
+		key, value, escaped, ok := it.Next()
+		if !ok {
+			return o
+		}
+		if escaped {
+			key = []byte(decode(quoted(key)))
+		}
+		switch string(key) {
+		case "op":
+			o.op = decode(value)
+		case "path":
+			o.path = value
+		case "from":
+			o.from = value
+		case "value":
+			o.value = value
+		}
+	}
+}
+
+func (p *patcher) operate(doc *node, op operation) (*node, error) {
+	if p.work -= op.size + 64; p.work < 0 {
 		return nil, errWork
 	}
-	path, err := pointer(op.Field("path"))
+	path, err := pointer(op.path)
 	if err != nil {
 		return nil, err
 	}
-	name := decode(op.Field("op"))
-	var value *node
-	switch name {
-	case "add", "replace", "test":
-		raw := op.Field("value")
-		if raw == nil {
-			return nil, errOp
-		}
-		value = leaf(slices.Clone(raw))
-	case "move", "copy":
-		from, err := pointer(op.Field("from"))
-		if err != nil {
-			return nil, err
-		}
-		if value, err = p.get(doc, from); err != nil {
-			return nil, err
-		}
-		if name == "copy" || len(path) == 0 {
-			p.turn = new(byte) // value is in two places from here on
-			break
-		}
-		if doc, err = p.change(doc, from, nil, remove); err != nil {
-			return nil, err
-		}
-	case "remove":
-	default:
-		return nil, errOp
+	value, doc, err := p.operand(doc, op, len(path) == 0)
+	if err != nil {
+		return nil, err
 	}
-	switch name {
+	switch op.op {
 	case "add":
 		return p.change(doc, path, value, add)
 	case "move", "copy":
@@ -113,6 +118,36 @@ func (p *patcher) operate(doc *node, op agui.Frame) (*node, error) {
 		return p.change(doc, path, nil, remove)
 	}
 	return doc, p.test(doc, path, value)
+}
+
+// operand gives the value an operation works with; a move has taken it out of
+// the document already, unless it is to become the document.
+func (p *patcher) operand(doc *node, op operation, root bool) (value, rest *node, err error) {
+	switch op.op {
+	case "remove":
+		return nil, doc, nil
+	case "add", "replace", "test":
+		if op.value == nil {
+			return nil, nil, errOp
+		}
+		return leaf(slices.Clone(op.value)), doc, nil
+	case "move", "copy":
+	default:
+		return nil, nil, errOp
+	}
+	from, err := pointer(op.from)
+	if err != nil {
+		return nil, nil, err
+	}
+	if value, err = p.get(doc, from); err != nil {
+		return nil, nil, err
+	}
+	if op.op == "copy" || root {
+		p.turn = new(byte) // value is in two places from here on
+		return value, doc, nil
+	}
+	rest, err = p.change(doc, from, nil, remove)
+	return value, rest, err
 }
 
 func (p *patcher) test(doc *node, path []string, value *node) error {
