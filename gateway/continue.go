@@ -124,8 +124,8 @@ func (g *Gateway) beginOwn(ctx context.Context, t task, runID string) (*liveRun,
 	if err != nil {
 		return nil, err
 	}
-	if !rd.Complete() || !t.mayTake(rd) {
-		return nil, errNoDuty
+	if a := g.byName[rd.Agent]; a == nil || a.conf.History == "none" || !rd.Complete() || !t.mayTake(rd) {
+		return nil, errNoDuty // without a history only the client can continue [DATA-1]
 	}
 	in, err := g.ownInput(ctx, rd, runID)
 	if err != nil {

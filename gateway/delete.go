@@ -138,7 +138,9 @@ func (g *Gateway) removeRound(ctx context.Context, key string) error {
 // time after their last activity, ended rounds some time after their end. A thread
 // with an open call stays. Every replica does this, one after the other or at once:
 // each removal is a compare-and-set.
-func (g *Gateway) retire(ctx context.Context) {
+func (g *Gateway) retire() {
+	ctx, cancel := context.WithTimeout(context.Background(), retireWait/2)
+	defer cancel()
 	keep := g.conf.Store.Retention
 	if keep.Threads > 0 {
 		g.eachKey(ctx, store.Threads, func(key string) error { return g.retireThread(ctx, key, g.now().Add(-keep.Threads)) })
@@ -155,6 +157,11 @@ func (g *Gateway) eachKey(ctx context.Context, b store.Bucket, look func(key str
 		return
 	}
 	for _, key := range keys {
+		select {
+		case <-g.closing:
+			return
+		default:
+		}
 		err := look(key)
 		if ctx.Err() != nil {
 			return // the rest is for the next time

@@ -74,6 +74,8 @@ type liveRun struct {
 	// cancel and stopCause belong to activeRuns and its lock.
 	cancel    context.CancelCauseFunc
 	stopCause error
+	followers int  // turns that read this run too
+	gone      bool // its client has left
 }
 
 // errStopped ends a run for its client without an error [RUN-10].
@@ -106,9 +108,10 @@ func (r *liveRun) Abort() {
 // Stream moves the run from its first frame to its last.
 func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 	r.sink = sink
-	runCtx, stop := context.WithCancelCause(ctx)
+	runCtx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	r.g.active.arm(r, stop)
+	defer context.AfterFunc(ctx, func() { r.g.active.left(r, context.Cause(ctx)) })()
 	r.log("run accepted", "waits", r.waiting, "joins", r.join != nil)
 	outcome := "panic" // unless it comes to an end
 	defer func() { r.end(ctx, outcome) }()
@@ -331,7 +334,9 @@ func (r *liveRun) flush() {
 	for i := range r.batch {
 		bytes += len(r.batch[i].Raw)
 	}
-	r.sinkErr = r.sink.Send(r.batch)
+	if r.sinkErr = r.sink.Send(r.batch); r.sinkErr != nil && r.g.active.followed(r) {
+		r.sink, r.sinkErr = nowhere{}, nil
+	}
 	r.toWatchers()
 	r.agent.out.moved(len(r.batch), bytes)
 	r.batch = r.batch[:0]

@@ -145,9 +145,11 @@ func (g *Gateway) Events(ctx context.Context, p principal.Principal, ref fronten
 			return nil, fault.New(fault.InvalidRequest, "Last-Event-ID is the id of an event of this stream").At("Last-Event-ID")
 		}
 	}
-	// What happened before the first line of this function is in the record; what
-	// happens from here on is in the log.
+	// What happens from here on is in the log, what happened before in the record.
 	g.watched.note(t.space(), g.now())
+	if err := g.reload(ctx, t); err != nil {
+		return nil, err
+	}
 	newest, err := g.store.Last(ctx, t.space())
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err

@@ -77,7 +77,7 @@ func (g *Gateway) onWatch(data []byte) {
 	}
 	for _, r := range g.active.all() {
 		if r.feed.space == space {
-			r.catchUp(watcher)
+			g.spawn(func() { r.catchUp(watcher) }) // it may have to wait for a slow client's write
 		}
 	}
 }

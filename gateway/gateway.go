@@ -236,6 +236,42 @@ func (a *activeRuns) whenIdle() <-chan struct{} {
 	return done
 }
 
+// left cancels a run whose client has gone [RUN-10], unless others read it too.
+func (a *activeRuns) left(r *liveRun, cause error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r.gone = true
+	if r.followers == 0 || fault.CodeOf(cause) != "" {
+		r.cancel(cause)
+	}
+}
+
+// follow notes a turn that reads the run with that key until the func it gives is
+// called.
+func (a *activeRuns) follow(key string) (leave func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.runs[key]
+	if r == nil {
+		return func() {}
+	}
+	r.followers++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if r.followers--; r.followers == 0 && r.gone && r.cancel != nil {
+			r.cancel(context.Canceled)
+		}
+	}
+}
+
+// followed reports a run that somebody else reads too.
+func (a *activeRuns) followed(r *liveRun) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return r.followers > 0
+}
+
 // arm gives a run the means to be stopped; stop uses them.
 func (a *activeRuns) arm(r *liveRun, cancel context.CancelCauseFunc) {
 	a.mu.Lock()

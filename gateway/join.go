@@ -20,6 +20,9 @@ type joining struct {
 	key string     // of the run
 	run string     // its id
 	end agui.Frame // its last event, where that is known
+	// done says that it is over and came to its end, so that its last event can be made
+	// anew.
+	done bool
 }
 
 // joinLook is how often a turn that joined looks whether the other run still lives.
@@ -50,6 +53,7 @@ func (r *liveRun) live(ctx context.Context) error {
 		return err
 	}
 	defer w.close()
+	defer r.g.active.follow(r.join.key)()
 	some := false
 	for {
 		alive, err := r.otherLives(ctx)
@@ -143,8 +147,12 @@ func (r *liveRun) replay(ctx context.Context) error {
 			end = agui.Frame{Type: t.Past[i].endType(), Raw: t.Past[i].End}
 		}
 	}
-	if len(end.Raw) == 0 {
+	switch {
+	case len(end.Raw) > 0:
+	case r.join.done:
 		end = r.ending(ctx)
+	default: // cancelled with its client, or cut with its gateway
+		return fault.New(fault.IncompleteStream, "the run that answers this turn ended before its last event")
 	}
 	var list []frontend.Event
 	for _, f := range append(conversation.Replay(msgs), end) {

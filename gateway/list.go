@@ -208,7 +208,7 @@ func (g *Gateway) describe(ctx context.Context, t *thread) (*frontend.Thread, []
 	if err != nil {
 		return nil, nil, err
 	}
-	if slices.ContainsFunc(rounds, func(rd *tool.Round) bool { return !rd.Complete() }) {
+	if slices.ContainsFunc(rounds, func(rd *tool.Round) bool { return !rd.Done() }) {
 		out.Status = frontend.Waiting
 	}
 	if g.busy(t.Run) {

@@ -32,13 +32,14 @@ func (p *pastRun) endType() agui.Type {
 	return f.Type
 }
 
-// remember enters a run that came to its end and asked the agent. One that did not
-// get that far is run anew when it comes again.
+// remember enters a run that came to its end and asked the agent: a turn that joined
+// it late finds its end here. One that did not get that far is run anew when it
+// comes again.
 func (rec *threadRecord) remember(r *liveRun, now time.Time) {
 	rec.Past = slices.DeleteFunc(slices.Clone(rec.Past), func(p pastRun) bool {
 		return p.ID == r.state.ID || now.After(p.Ended.Add(pastTime))
 	})
-	if r.own != nil || !r.asked || len(r.final.Raw) == 0 || len(r.final.Raw) > pastBytes || len(r.state.ID) > pastBytes {
+	if !r.asked || len(r.final.Raw) == 0 || len(r.final.Raw) > pastBytes || len(r.state.ID) > pastBytes {
 		return
 	}
 	if len(rec.Past) >= pastRuns {

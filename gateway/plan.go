@@ -286,8 +286,8 @@ func (r *liveRun) findContinuation(p *plan) error {
 	case d.Key == r.state.Round:
 	case d.State == tool.DutyDue && r.g.busy(t.Run) && t.Run.Continues == newest.Key: // about to be sent
 		r.join = &joining{key: t.Run.Round, run: t.Run.ID}
-	case d.State == tool.DutyDone, d.State == tool.DutySent && r.g.alive(t, d.Key):
-		r.join = &joining{key: d.Key, run: d.Run}
+	case d.State == tool.DutyDone && d.Key != "", d.State == tool.DutySent && r.g.alive(t, d.Key):
+		r.join = &joining{key: d.Key, run: d.Run, done: d.State == tool.DutyDone}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 // Bounds of waiting for a thread [RUN-10].
 const (
 	queueDepth = 8
+	queueMost  = 64 // with those that only bring results
 	queueTime  = 60 * time.Second
 	queueLook  = time.Second // how often a waiter looks although nobody woke it
 )
@@ -71,7 +72,7 @@ func (r *liveRun) enqueue(ctx context.Context, how queueing) error {
 		switch {
 		case how == alone:
 			rec.Queue = nil
-		case len(rec.Queue) >= queueDepth:
+		case how == atEnd && len(rec.Queue) >= queueDepth, len(rec.Queue) >= queueMost:
 			return g.busyFault()
 		}
 		at := len(rec.Queue)
@@ -141,6 +142,10 @@ func (r *liveRun) awaitTurn(ctx context.Context) error {
 		}
 		if !g.busy(r.thread.Run) && !g.behind(r.thread, r.state.Round) {
 			err := r.prepare(ctx)
+			if r.join != nil { // meanwhile another run has brought these results
+				r.leaveQueue(ctx)
+				r.waiting = false
+			}
 			if fault.CodeOf(err) != fault.ThreadBusy {
 				return err
 			}

@@ -41,7 +41,7 @@ func (r *liveRun) write(ctx context.Context, led *ledger, p *plan) error {
 	}
 	for _, rd := range led.rounds {
 		r.touched = append(r.touched, rd.Key)
-		if slices.ContainsFunc(rd.Invocations, r.tells) {
+		if r.brings(rd) {
 			r.told = append(r.told, rd.Key)
 		}
 	}

@@ -120,6 +120,15 @@ func (g *Gateway) countEnded(before, after *tool.Round) {
 	}
 }
 
+// brings reports whether this run tells the agent a round's answers: some of them
+// for the first time, or all of them again after a run that failed.
+func (r *liveRun) brings(rd *tool.Round) bool {
+	again := rd.Duty != nil && (rd.Duty.State == tool.DutyDue || rd.Duty.State == tool.DutyFailed)
+	return slices.ContainsFunc(rd.Invocations, func(inv tool.Invocation) bool {
+		return r.tells(inv) || again && inv.State == tool.Settled && r.copy.stands(inv.ShownID)
+	})
+}
+
 // tells reports whether this run brings the agent the answer of a call that it has
 // not been told yet.
 func (r *liveRun) tells(inv tool.Invocation) bool {

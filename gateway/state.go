@@ -7,7 +7,6 @@ import (
 
 	"github.com/aguigate/aguigate/gateway/store"
 	"github.com/aguigate/aguigate/protocol/conversation"
-	"github.com/aguigate/aguigate/protocol/fault"
 )
 
 // stateRecord is a thread's state as bytes: it is only put together when somebody
@@ -58,13 +57,12 @@ func (g *Gateway) threadState(ctx context.Context, t *thread) ([]byte, error) {
 	if err := json.Unmarshal(rec.Value, &s); err != nil || s.Over {
 		return nil, err
 	}
-	deltas := make([][]byte, len(s.Deltas))
-	for i, d := range s.Deltas {
-		deltas[i] = d
-	}
-	out, err := conversation.ApplyState(s.Base, deltas, int(g.conf.Limits.State))
-	if err != nil {
-		return nil, fault.New(fault.UpstreamProtocolError, "the agent's state deltas do not apply").Because(err)
+	out := []byte(s.Base)
+	for _, d := range s.Deltas {
+		next, err := conversation.ApplyState(out, [][]byte{d}, int(g.conf.Limits.State))
+		if err == nil { // a client passes over a delta that does not apply, and goes on
+			out = next
+		}
 	}
 	return out, nil
 }

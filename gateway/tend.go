@@ -102,11 +102,11 @@ func (g *Gateway) tend() {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		g.sweep(ctx)
+		cancel()
 		if now := g.now(); now.Sub(retired) >= retireWait {
 			retired = now
-			g.retire(ctx)
+			g.spawn(g.retire)
 		}
-		cancel()
 		g.watched.tidy(g.now())
 		select {
 		case <-tick.C:

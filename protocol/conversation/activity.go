@@ -1,6 +1,8 @@
 package conversation
 
 import (
+	"errors"
+
 	"github.com/aguigate/aguigate/protocol/agui"
 	"github.com/aguigate/aguigate/protocol/strictjson"
 )
@@ -69,6 +71,9 @@ func (b *Builder) activityDelta(f agui.Frame) {
 	was := e.contentSize()
 	p := patcher{limit: b.limit - b.used + was, work: activityWork}
 	patched, err := p.apply(doc, f.Field("patch"))
+	if errors.Is(err, errLimit) || errors.Is(err, errWork) {
+		b.full = true // the client has it
+	}
 	if err != nil || patched.kind() != strictjson.Object || !b.take(patched.size-was) {
 		return
 	}

@@ -4,7 +4,36 @@ import (
 	"slices"
 
 	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/strictjson"
 )
+
+// emitter collects frames, and remembers where chunks are left open.
+type emitter struct {
+	frames  []agui.Frame
+	open    map[entity]*opening
+	started map[entity]bool // of open, what has been; an id can be two messages'
+	lanes   []laneAt
+}
+
+// opening gives what is open and not yet started again.
+func (x *emitter) opening(k kind, id string) *opening {
+	if x.started[entity{k, id}] {
+		return nil
+	}
+	return x.open[entity{k, id}]
+}
+
+// laneAt is the frame that leaves a lane open.
+type laneAt struct {
+	at int
+	o  *opening
+}
+
+func (x *emitter) add(f agui.Frame) { x.frames = append(x.frames, f) }
+
+func frame(t agui.Type, members ...member) agui.Frame {
+	return agui.Frame{Type: t, Raw: join(nil, append([]member{{"type", strictjson.Quote(string(t))}}, members...)...)}
+}
 
 func startFrame(k kind, o opener) agui.Frame {
 	if k == toolCall {

@@ -188,10 +188,10 @@ func gone(client any, base []agui.Message) []string {
 // makes of that.
 type written struct {
 	Replay []json.RawMessage `json:"replay"`
-	Joins  []join_           `json:"joins"`
+	Joins  []joining         `json:"joins"`
 }
 
-type join_ struct {
+type joining struct {
 	Cut    int               `json:"cut"`
 	Frames []json.RawMessage `json:"frames"`
 }
@@ -210,7 +210,7 @@ func writtenFor(g golden) written {
 		if g.frames[cut-1].Type.Terminal() {
 			continue
 		}
-		w.Joins = append(w.Joins, join_{cut, raws(built(g.base, g.frames[:cut]...).CatchUp())})
+		w.Joins = append(w.Joins, joining{cut, raws(built(g.base, g.frames[:cut]...).CatchUp())})
 	}
 	return w
 }
@@ -252,16 +252,13 @@ func TestGoldenFrames(t *testing.T) {
 			checkReplay(t, g, client.Replay.Fault, client.Replay.Messages)
 			for _, j := range now.Joins {
 				cut := j.Cut
-				if got := client.Joins[strconv.Itoa(cut)]; string(got) != `"same"` && !unlike[g.name] {
+				if got := client.Joins[strconv.Itoa(cut)]; string(got) != `"same"` {
 					t.Errorf("joined at %d: the client got %s", cut, got)
 				}
 			}
 		})
 	}
 }
-
-// unlike are the cases whose CatchUp leads a client to another order.
-var unlike = map[string]bool{}
 
 // checkReplay: the client builds the messages again, but for what no event can
 // say.
