@@ -127,13 +127,13 @@ func (r *liveRun) beginBusy(ctx context.Context) error {
 	case r.join != nil:
 		return nil
 	case results: // never thread_busy [RUN-5]
-		r.wait, r.waiting = inFront, true
+		r.wait = inFront
 	case r.own != nil || r.agent.conf.Concurrency == "reject":
 		return r.g.busyFault()
 	case r.agent.conf.Concurrency == "supersede":
-		r.wait, r.waiting = alone, true
+		r.wait = alone
 	default:
-		r.wait, r.waiting = atEnd, true
+		r.wait = atEnd
 	}
 	if err := r.enqueue(ctx, r.wait); err != nil {
 		return err

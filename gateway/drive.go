@@ -50,8 +50,7 @@ type liveRun struct {
 	book    *conversation.Builder
 	own     *task    // the gateway continues a round by itself
 	join    *joining // another run is this turn's answer
-	wait    queueing
-	waiting bool // the thread is another run's for now
+	wait    queueing // how the run waits for the thread, if it is another's for now
 	taken   bool // the thread is this run's
 	asked   bool // the upstream's request went out
 	final   agui.Frame
@@ -112,10 +111,10 @@ func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 	defer stop(nil)
 	r.g.active.arm(r, stop)
 	defer context.AfterFunc(ctx, func() { r.g.active.left(r, context.Cause(ctx)) })()
-	r.log("run accepted", "waits", r.waiting, "joins", r.join != nil)
+	r.log("run accepted", "waits", r.wait != notAtAll, "joins", r.join != nil)
 	outcome := "panic" // unless it comes to an end
 	defer func() { r.end(ctx, outcome) }()
-	if r.waiting {
+	if r.wait != notAtAll {
 		if err := r.awaitTurn(runCtx); err != nil {
 			r.refuse(runCtx, err)
 			outcome = r.outcome()
@@ -350,7 +349,7 @@ func (r *liveRun) end(ctx context.Context, outcome string) {
 	code, dropped := "", 0
 	switch {
 	case !r.taken:
-		if r.waiting {
+		if r.wait != notAtAll {
 			r.leaveQueue(ctx)
 		}
 		r.g.active.remove(r)

@@ -160,12 +160,10 @@ func (g *Gateway) Events(ctx context.Context, p principal.Principal, ref fronten
 		if err != nil {
 			return nil, err
 		}
-		if newest.Seq = seq; last == "" {
-			cursor = 0
-		}
+		newest.Seq = seq
 	}
 	after := newest.Seq
-	gone := last != "" && (holes || cursor>>8 > newest.Seq)
+	gone := last != "" && (holes || cursor>>8 == 0 || cursor>>8 > newest.Seq)
 	if last != "" && !gone {
 		after = cursor >> 8
 	}

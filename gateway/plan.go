@@ -49,7 +49,11 @@ func (r *liveRun) readBranch() {
 	x, t := r.hist.index, r.thread
 	r.has, r.unseen = nil, false
 	if !r.turn.Appends {
-		r.branch = transcript.Read(x, t.Hidden, t.Views, r.list.list)
+		views := t.Views
+		if r.wait == inFront {
+			views = nil // the list was written while a run went on: what that run made later is not left out
+		}
+		r.branch = transcript.Read(x, t.Hidden, views, r.list.list)
 		return
 	}
 	r.branch = transcript.Branch{View: -1, Hidden: t.Hidden}

@@ -54,9 +54,10 @@ func (g *Gateway) behind(t *thread, key string) bool {
 type queueing int
 
 const (
-	atEnd   queueing = iota // in turn
-	inFront                 // before the turns, since it only brings results [RUN-5]
-	alone                   // in place of all that wait, and of what runs (supersede)
+	notAtAll queueing = iota
+	atEnd             // in turn
+	inFront           // before the turns, since it only brings results [RUN-5]
+	alone             // in place of all that wait, and of what runs (supersede)
 )
 
 // enqueue enters the run among those that wait. Too many are thread_busy.
@@ -144,7 +145,7 @@ func (r *liveRun) awaitTurn(ctx context.Context) error {
 			err := r.prepare(ctx)
 			if r.join != nil { // meanwhile another run has brought these results
 				r.leaveQueue(ctx)
-				r.waiting = false
+				r.wait = notAtAll
 			}
 			if fault.CodeOf(err) != fault.ThreadBusy {
 				return err

@@ -38,7 +38,7 @@ func (r *liveRun) open(ctx context.Context, c *run.Call) error {
 	}
 	inv.Valid, inv.ArgumentsError = r.agent.validArguments(r.offer, c.Tool, inv.Arguments)
 	ctx = context.WithoutCancel(ctx)
-	if !r.opened {
+	if !r.opened && r.agent.conf.History != "none" {
 		if err := r.keepBasis(ctx); err != nil {
 			return err
 		}

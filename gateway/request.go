@@ -157,10 +157,17 @@ func (r *liveRun) enter(m agui.Message) int {
 
 // merge puts what the client was never sent into its list.
 func (r *liveRun) merge(ctx context.Context) ([]agui.Message, error) {
-	if r.agent.conf.History == "none" || len(r.branch.Unseen) == 0 {
+	if r.agent.conf.History == "none" || len(r.branch.Unseen) == 0 && r.wait != inFront {
 		return r.list.list, nil
 	}
-	unseen, err := r.g.messages(ctx, r.hist, r.branch.Unseen)
+	places := r.branch.Unseen
+	whole := map[int]bool{} // messages the client had only the beginning of
+	for i, at := range r.branch.Known {
+		if r.wait == inFront && at >= 0 && len(r.hist.index.At(at).Calls) > len(r.list.list[i].ToolCalls) {
+			places, whole[i] = append(slices.Clone(places), at), true
+		}
+	}
+	unseen, err := r.g.messages(ctx, r.hist, places)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +177,7 @@ func (r *liveRun) merge(ctx context.Context) ([]agui.Message, error) {
 	}
 	out := make([]agui.Message, 0, len(r.list.list)+len(unseen))
 	for _, s := range r.branch.Merge() {
-		if s.List >= 0 {
+		if s.List >= 0 && !whole[s.List] {
 			out = append(out, r.list.list[s.List])
 		} else if m, ok := byID[r.hist.index.At(s.At).ID]; ok {
 			out, r.unseen = append(out, m), true
