@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -36,13 +38,18 @@ type opening struct {
 
 // step is one thing the application does; clients/agui.mjs says more.
 type step struct {
+	List             []string          `json:"list,omitzero"` // empty is a list too
 	User             string            `json:"user,omitempty"`
+	UserID           string            `json:"userId,omitempty"`
+	RunID            string            `json:"runId,omitempty"`
 	Results          []toolMessage     `json:"results,omitempty"`
 	Resume           []resumeEntry     `json:"resume,omitempty"`
 	Tools            []tool            `json:"tools,omitempty"`
 	Answers          map[string]string `json:"answers,omitempty"`
+	Handle           bool              `json:"handle,omitempty"`
 	MaxRuns          int               `json:"maxRuns,omitempty"`
 	AbortAfterEvents int               `json:"abortAfterEvents,omitempty"`
+	AbortAfterText   int               `json:"abortAfterText,omitempty"` // pieces of text
 }
 
 type toolMessage struct {
@@ -64,6 +71,18 @@ type report struct {
 	Complaints []string        `json:"complaints"` // what the library printed
 	Broken     string          `json:"broken"`     // a fault of the driver itself
 	Opened     bool            `json:"opened"`
+	Handled    []handled       `json:"handled"`
+}
+
+// handled is one call of the application's handlers.
+type handled struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // as the history has them
+	Announced *struct {
+		Name      string         `json:"name"`
+		Arguments map[string]any `json:"arguments"`
+	} `json:"announced"` // as the library told at the call's end
 }
 
 // runReport is one request: what crossed the wire, what the client delivered.
@@ -238,7 +257,10 @@ func (r runReport) String() string {
 	return b.String()
 }
 
-// threadIDs are new for each test, readable in a log.
+// threads counts the thread ids that were given out.
+var threads atomic.Int64
+
+// threadID is new at each call, readable in a log.
 func threadID(t *testing.T) string {
-	return strings.NewReplacer("/", ".", " ", "_", "#", "-").Replace(t.Name())
+	return strings.NewReplacer("/", ".", " ", "_", "#", "-").Replace(t.Name()) + "-" + strconv.FormatInt(threads.Add(1), 10)
 }

@@ -31,6 +31,10 @@ agents:
     upstream: {kind: agui, url: %q}
   gosdk:
     upstream: {kind: agui, url: %q}
+  scripted:
+    upstream: {kind: agui, url: %q}
+  recorded:
+    upstream: {kind: agui, url: %q}
   demo:
     upstream: {kind: demo}
 `
@@ -46,8 +50,12 @@ func startGateway(dir string) (*gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	own, err := theStage()
+	if err != nil {
+		return nil, err
+	}
 	file := filepath.Join(dir, "aguigate.yaml")
-	text := fmt.Sprintf(configuration, filepath.Join(dir, "data"), copilot, gosdk)
+	text := fmt.Sprintf(configuration, filepath.Join(dir, "data"), copilot, gosdk, own.scripted(), own.recorded())
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

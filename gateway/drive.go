@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aguigate/aguigate/adapters/frontend"
@@ -51,13 +52,14 @@ type liveRun struct {
 	own     *task    // the gateway continues a round by itself
 	join    *joining // another run is this turn's answer
 	wait    queueing // how the run waits for the thread, if it is another's for now
-	taken   bool // the thread is this run's
-	asked   bool // the upstream's request went out
+	taken   bool     // the thread is this run's
+	asked   bool     // the upstream's request went out
 	final   agui.Frame
-	told    []string // rounds whose results this run brings to the agent
-	touched []string // rounds this run has looked at
-	due     []string // rounds the gateway has to continue when this run is over
-	pending []string // calls that still wait, when the upstream is not asked [RUN-5]
+	over    chan struct{} // closed when Stream returns
+	told    []string      // rounds whose results this run brings to the agent
+	touched []string      // rounds this run has looked at
+	due     []string      // rounds the gateway has to continue when this run is over
+	pending []string      // calls that still wait, when the upstream is not asked [RUN-5]
 	begun   time.Time
 
 	sink     frontend.Sink
@@ -73,8 +75,11 @@ type liveRun struct {
 	// cancel and stopCause belong to activeRuns and its lock.
 	cancel    context.CancelCauseFunc
 	stopCause error
-	followers int  // turns that read this run too
-	gone      bool // its client has left
+	followers int         // turns that read this run too
+	gone      bool        // its client has left
+	detached  bool        // it may go on without readers
+	unread    atomic.Bool // and nobody reads it any more, which its agent allows for a while
+	aloneFor  int         // bytes of events since then
 }
 
 // errStopped ends a run for its client without an error [RUN-10].
@@ -109,8 +114,10 @@ func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 	r.sink = sink
 	runCtx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
+	r.over = make(chan struct{})
+	defer close(r.over)
 	r.g.active.arm(r, stop)
-	defer context.AfterFunc(ctx, func() { r.g.active.left(r, context.Cause(ctx)) })()
+	defer context.AfterFunc(ctx, func() { r.clientLeft(context.Cause(ctx)) })()
 	r.log("run accepted", "waits", r.wait != notAtAll, "joins", r.join != nil)
 	outcome := "panic" // unless it comes to an end
 	defer func() { r.end(ctx, outcome) }()
@@ -135,12 +142,37 @@ func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 	return r.sinkErr
 }
 
+// clientLeft is what happens when the run's client goes away: the run is cancelled,
+// or goes on for others, or for a while for nobody [RUN-10].
+func (r *liveRun) clientLeft(cause error) {
+	var shutdown *fault.Error
+	detach := r.detaches() && !errors.As(cause, &shutdown)
+	if errors.As(cause, &shutdown) || !detach && !r.g.active.followed(r) {
+		r.stop(cause)
+		return
+	}
+	if !r.g.active.left(r, cause, detach) || !detach {
+		return
+	}
+	r.unread.Store(true)
+	grace := time.NewTimer(r.agent.conf.Detach.Grace)
+	defer grace.Stop()
+	select {
+	case <-grace.C:
+		r.stop(context.Canceled)
+	case <-r.over:
+	}
+}
+
+// detaches reports a run that may go on without its client.
+func (r *liveRun) detaches() bool { return r.agent.conf.OnDisconnect == "detach" && r.join == nil }
+
 // outcome is the run's end as it is counted.
 func (r *liveRun) outcome() string {
 	switch {
 	case r.machine == nil || r.machine.Outcome() == "":
 		return "cancelled" // nobody was left to end it for
-	case r.join != nil:
+	case r.join != nil && r.join.refused == nil:
 		return "joined"
 	case r.pending != nil:
 		return "pending"
@@ -333,8 +365,14 @@ func (r *liveRun) flush() {
 	for i := range r.batch {
 		bytes += len(r.batch[i].Raw)
 	}
-	if r.sinkErr = r.sink.Send(r.batch); r.sinkErr != nil && r.g.active.followed(r) {
+	if r.sinkErr = r.sink.Send(r.batch); r.sinkErr != nil && (r.detaches() || r.g.active.followed(r)) {
 		r.sink, r.sinkErr = nowhere{}, nil
+	}
+	if r.unread.Load() {
+		if r.aloneFor += bytes; r.aloneFor > int(r.agent.conf.Detach.Buffer) && !r.g.active.followed(r) {
+			r.log("a run whose client has gone made more than may be kept for it", "bytes", r.aloneFor)
+			r.stop(context.Canceled)
+		}
 	}
 	r.toWatchers()
 	r.agent.out.moved(len(r.batch), bytes)
@@ -353,7 +391,7 @@ func (r *liveRun) end(ctx context.Context, outcome string) {
 			r.leaveQueue(ctx)
 		}
 		r.g.active.remove(r)
-		if r.join != nil && r.machine != nil {
+		if r.join != nil && r.join.refused == nil && r.machine != nil {
 			r.keepView()
 		}
 	default:

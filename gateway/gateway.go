@@ -236,14 +236,17 @@ func (a *activeRuns) whenIdle() <-chan struct{} {
 	return done
 }
 
-// left cancels a run whose client has gone [RUN-10], unless others read it too.
-func (a *activeRuns) left(r *liveRun, cause error) {
+// left cancels a run whose client has gone [RUN-10], unless others read it too, or it
+// is detached. It reports whether the run goes on.
+func (a *activeRuns) left(r *liveRun, cause error, detach bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r.gone = true
-	if r.followers == 0 || fault.CodeOf(cause) != "" {
+	r.gone, r.detached = true, detach
+	if r.followers == 0 && !detach {
 		r.cancel(cause)
+		return false
 	}
+	return true
 }
 
 // follow notes a turn that reads the run with that key until the func it gives is
@@ -259,7 +262,7 @@ func (a *activeRuns) follow(key string) (leave func()) {
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if r.followers--; r.followers == 0 && r.gone && r.cancel != nil {
+		if r.followers--; r.followers == 0 && r.gone && !r.detached && r.cancel != nil {
 			r.cancel(context.Canceled)
 		}
 	}

@@ -23,6 +23,8 @@ type joining struct {
 	// done says that it is over and came to its end, so that its last event can be made
 	// anew.
 	done bool
+	// refused answers the turn in the other run's place.
+	refused *fault.Error
 }
 
 // joinLook is how often a turn that joined looks whether the other run still lives.
@@ -32,7 +34,12 @@ const joinLook = time.Second
 // active, from the transcript when it is over. The agent is not asked.
 func (r *liveRun) follow(ctx context.Context) {
 	r.bareMachine(true)
-	err := r.live(ctx)
+	var err error
+	if r.join.refused != nil {
+		err = r.join.refused
+	} else {
+		err = r.live(ctx)
+	}
 	switch {
 	case r.machine.Done() || r.sinkErr != nil:
 	case errors.Is(context.Cause(ctx), errStopped):

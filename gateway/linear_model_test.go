@@ -31,8 +31,6 @@ const (
 	actTurnJoins   act = "turn-joins"   // its results were, or are being, told [INV-11]
 	actTurnPends   act = "turn-pends"   // others are still missing [RUN-5]
 	actTurnPasses  act = "turn-passes"  // a new message goes on without open calls [RUN-6]
-	actEnqueue     act = "enqueue"
-	actLeave       act = "leave" // the queue, without having had the thread
 
 	// Parts of any run.
 	actTake   act = "take"   // the thread is the run's
@@ -89,7 +87,6 @@ type linState struct {
 	duty     tool.DutyState
 	teller   int // the run that has the duty
 	active   int // the run that has the thread
-	queued   int
 }
 
 func (s linState) complete() bool { return s.call[0] != isOpen && s.call[1] != isOpen }
@@ -164,7 +161,7 @@ func linStep(s linState, in linIn, out linOut) (bool, linState) {
 		return out.ok == (s.active != noRun), s
 	case actContinue:
 		return s.continues(out), s
-	case actTake, actHold, actGone, actEnqueue, actLeave:
+	case actTake, actHold, actGone:
 		return linThread(s, in)
 	case actOpened, actAsk, actHeard, actEnd:
 		return linRunStep(s, in, out)
@@ -181,14 +178,15 @@ func (s linState) looks(call int) linOut {
 }
 
 // continues says whether Continue can answer so. The thread is looked at before the
-// round, so a run that has the thread by then is thread_busy or no duty.
+// round, so a run that has the thread by then is thread_busy or no duty. So is one
+// that waits for it, which thin knows.
 func (s linState) continues(out linOut) bool {
 	waits := s.duty == tool.DutyNamed || s.duty == tool.DutyDue || s.duty == tool.DutyFailed
 	switch {
 	case out.ok:
 		return waits && s.complete()
 	case out.code == fault.ThreadBusy:
-		return s.active != noRun || s.queued > 0
+		return s.active != noRun
 	case out.code == fault.IncompleteResults:
 		return !s.complete()
 	case out.code == fault.RunConflict:
@@ -205,7 +203,7 @@ func linTurn(s linState, in linIn, out linOut) (bool, linState) {
 		want := s.settleSome(in.vals)
 		return !want.ok && want.code == out.code && (out.accepted == notCarried || out.accepted == want.accepted), s
 	case actTurnBusy:
-		return s.active != noRun || s.queued > 0, s
+		return s.active != noRun, s
 	case actTurnJoins:
 		for i, v := range in.vals {
 			if v != notCarried && v != s.call[i] {
@@ -214,11 +212,11 @@ func linTurn(s linState, in linIn, out linOut) (bool, linState) {
 		}
 		return s.duty == tool.DutyDue || s.duty == tool.DutySent || s.duty == tool.DutyDone, s
 	case actTurnPends:
-		return !s.complete(), s
+		return s.active == in.run && !s.complete(), s
 	case actTurnPasses:
 		s.cancelOpen()
 		s.ripen()
-		return true, s
+		return s.active == in.run, s
 	}
 	return false, s
 }
@@ -227,13 +225,11 @@ func linTurn(s linState, in linIn, out linOut) (bool, linState) {
 func linThread(s linState, in linIn) (bool, linState) {
 	switch in.act {
 	case actTake:
-		if s.active != noRun {
+		own := in.by == bySelf || in.by == byRequest // for a round that waits, or did
+		if s.active != noRun || own && !s.complete() {
 			return false, s
 		}
 		s.active = in.run
-		if in.gave == "waited" {
-			s.queued--
-		}
 	case actHold:
 		if s.active == noRun {
 			s.active = in.run
@@ -242,12 +238,8 @@ func linThread(s linState, in linIn) (bool, linState) {
 		if s.active == in.run {
 			s.active = noRun
 		}
-	case actEnqueue:
-		s.queued++
-	case actLeave:
-		s.queued--
 	}
-	return s.queued >= 0, s
+	return true, s
 }
 
 // linRunStep is what the run that has the thread does to the round.
@@ -291,7 +283,7 @@ func linAsk(s linState, in linIn, out linOut) (bool, linState) {
 		may = true
 	}
 	if !out.ok {
-		return !may, s
+		return !may && in.by != byResults && in.by != byMessage, s
 	}
 	if !may || !s.complete() {
 		return false, s

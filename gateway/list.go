@@ -250,6 +250,9 @@ func (g *Gateway) visible(ctx context.Context, t *thread) ([]agui.Message, error
 	if err != nil {
 		return nil, err
 	}
+	if _, err := g.exhume(ctx, t, h); err != nil {
+		return nil, err
+	}
 	var places []int
 	for at := range h.index.Len() {
 		if !t.Hidden.Has(at) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aguigate/aguigate/gateway/run"
 	"github.com/aguigate/aguigate/gateway/transcript"
@@ -20,7 +21,7 @@ func (r *liveRun) plan(ctx context.Context) (*ledger, *plan, error) {
 	if r.hist, err = g.loadHistory(ctx, r.thread); err != nil {
 		return nil, nil, err
 	}
-	if err := r.exhume(ctx); err != nil {
+	if r.dead, err = g.exhume(ctx, r.thread, r.hist); err != nil {
 		return nil, nil, err
 	}
 	r.readBranch()
@@ -121,25 +122,51 @@ func (r *liveRun) ledgerFor(ctx context.Context) (*ledger, error) {
 	return newLedger(rounds), nil
 }
 
-// exhume enters the calls of a run whose process died before it could write its
-// messages down: they are in its round.
-func (r *liveRun) exhume(ctx context.Context) error {
-	r.dead = nil
-	dead := r.thread.Run
-	if dead == nil || r.g.busy(dead) {
-		return nil
+// exhume enters what a run whose process died could not write down: the results it
+// was to bring, and its own calls, which are in their rounds. It gives that run, nil
+// when there is none.
+func (g *Gateway) exhume(ctx context.Context, t *thread, h *history) (*activeRun, error) {
+	dead := t.Run
+	if dead == nil || g.busy(dead) {
+		return nil, nil
 	}
-	r.dead = dead
-	rounds, err := r.g.loadRounds(ctx, []string{dead.Round})
-	if err != nil || len(rounds) == 0 {
-		return err
-	}
-	for _, m := range heldBy(rounds[0]) {
-		if _, there := r.hist.index.Find(m.ID); !there {
-			r.hist.add(transcript.Entry{Run: dead.Round, Round: dead.Round, Raw: m.Raw})
+	var keys []string
+	for _, ref := range t.Rounds {
+		if ref.Key != dead.Round {
+			keys = append(keys, ref.Key)
 		}
 	}
-	return nil
+	rounds, err := g.loadRounds(ctx, append(keys, dead.Round))
+	if err != nil {
+		return nil, err
+	}
+	a := g.byName[t.Agent]
+	bare := a != nil && a.conf.History == "none"
+	enter := func(m agui.Message, round string) {
+		if bare {
+			m = transcript.Bare(m)
+		}
+		h.add(transcript.Entry{Run: dead.Round, Round: round, Raw: m.Raw})
+	}
+	for _, rd := range rounds {
+		if rd.Key == dead.Round {
+			for _, m := range heldBy(rd) {
+				if _, there := h.index.Find(m.ID); !there {
+					enter(m, rd.Key)
+				}
+			}
+			continue
+		}
+		for i := range rd.Invocations {
+			inv := &rd.Invocations[i]
+			_, held := h.index.Holder(inv.ShownID)
+			_, answered := h.index.Answer(inv.ShownID)
+			if held && !answered && inv.State != tool.Open && !agentsOwn(inv) {
+				enter(recordedResult(run.ResultID(inv.ShownID), inv), "")
+			}
+		}
+	}
+	return dead, nil
 }
 
 // heldBy makes the assistant messages of a round's calls, as a client that saw only
@@ -225,6 +252,7 @@ func (g *Gateway) buryIn(ctx context.Context, rd *tool.Round, dead string) (*too
 	if !orphan && (rd.Key != dead || rd.Released) {
 		return rd, nil
 	}
+	g.log.Warn("a run died", "round", rd.Key, "agent", rd.Agent, "thread", rd.Thread, "was_telling", orphan)
 	return g.changeRound(ctx, rd.Key, nil, func(rd *tool.Round) error {
 		changed := rd.Orphan(dead, g.now())
 		if rd.Key == dead && !rd.Released {
@@ -290,10 +318,29 @@ func (r *liveRun) findContinuation(p *plan) error {
 	case d.Key == r.state.Round:
 	case d.State == tool.DutyDue && r.g.busy(t.Run) && t.Run.Continues == newest.Key: // about to be sent
 		r.join = &joining{key: t.Run.Round, run: t.Run.ID}
+	case d.State == tool.DutyFailed && r.g.now().Before(d.Since.Add(pause(d.Fails))):
+		r.join = &joining{refused: fault.New(fault.ResultRejected,
+			"the agent has failed %d times on these results; try again in %s", d.Fails, pause(d.Fails))}
 	case d.State == tool.DutyDone && d.Key != "", d.State == tool.DutySent && r.g.alive(t, d.Key):
 		r.join = &joining{key: d.Key, run: d.Run, done: d.State == tool.DutyDone}
 	}
 	return nil
+}
+
+// patience is how many failures in a row a client may answer with the same results
+// at once, longestPause how long it has to wait in the end (F011).
+const (
+	patience     = 3
+	longestPause = time.Minute
+)
+
+// pause is how long after its last failure a round is not told again for a client
+// that only repeats its results.
+func pause(fails int) time.Duration {
+	if fails < patience {
+		return 0
+	}
+	return min(time.Second<<min(fails-patience, 10), longestPause)
 }
 
 // alive reports whether the run of that key holds the thread.

@@ -50,6 +50,7 @@ func (r *liveRun) write(ctx context.Context, led *ledger, p *plan) error {
 		Thread: in.ThreadID, Run: in.RunID, Parent: in.ParentRunID, Modern: r.turn.Modern,
 		RequestID: r.turn.RequestID, Names: r.names, Prelude: prelude,
 		Client: func(name string) bool { return r.offer.Owner(name) == tool.Client },
+		Allows: newLoopGuard(r.agent.conf.LoopGuard, merged).allows,
 	})
 	r.book = conversation.NewBuilder(r.base(), bookBytes)
 	return nil

@@ -150,15 +150,20 @@ func (g *Gateway) lookAt(ctx context.Context, key string) error {
 	}
 	rd := rounds[0]
 	switch d := rd.Duty; {
-	case d == nil || d.State == tool.DutyNamed:
-		if !awaitsDeadline(rd) {
-			return g.drop(ctx, store.Due, key)
+	case d != nil && d.State == tool.DutyNamed && awaits(rd):
+		t, err := g.loadThread(ctx, owner(rd), rd.Agent, rd.Thread)
+		if err != nil {
+			return err
 		}
-	case d.State == tool.DutyDue:
+		if !g.alive(t, rd.Key) {
+			_, err = g.buryIn(ctx, rd, rd.Key) // which releases it, and makes the duty due
+			return err
+		}
+	case d != nil && d.State == tool.DutyDue && awaits(rd):
 		if g.now().Sub(d.Since) >= dueGrace || d.By == tool.ByGateway || g.store.Exclusive() && g.active.of(d.Key) == nil {
 			g.continueSoon(key)
 		}
-	case d.State == tool.DutySent:
+	case d != nil && d.State == tool.DutySent:
 		t, err := g.loadThread(ctx, owner(rd), rd.Agent, rd.Thread)
 		if err != nil {
 			return err
@@ -215,11 +220,15 @@ func (g *Gateway) onAgenda(ctx context.Context, key string) error {
 	return err
 }
 
-// awaits reports a duty that somebody has to see to.
+// awaits reports a duty that somebody has to see to. A round that is complete
+// before its run is over is seen to by that run, as long as it lives.
 func awaits(rd *tool.Round) bool {
 	d := rd.Duty
-	if d == nil {
+	switch {
+	case d == nil:
 		return false
+	case d.State == tool.DutyNamed:
+		return !left(d) && !rd.Released && rd.Complete()
 	}
 	return d.State == tool.DutySent || d.State == tool.DutyDue && !left(d)
 }

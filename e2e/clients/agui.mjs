@@ -4,12 +4,17 @@
 // JSON line answers each step (a report), and one the opening.
 //
 //   open: {version: "1.0.0"|"0.0.59", url, threadId, headers?, messages?, state?}
-//   step: {user?, results?, resume?, runId?, tools?, answers?, forwardedProps?,
-//          maxRuns?, abortAfterEvents?}
+//   step: {list?, user?, userId?, results?, resume?, runId?, tools?, answers?,
+//          handle?, forwardedProps?, maxRuns?, abortAfterEvents?, abortAfterText?}
 //
+// `list` (message ids) makes those messages the application's history before
+// anything is appended: a part of what it has, in that order (an edit, a
+// regeneration), what it had earlier (an old branch), or nothing (a reload).
 // `answers` maps a tool name to the text this application's handler returns.
 // When a run ends with calls that have an answer, the results are appended and
 // the agent is run again; a call without an answer ends the step.
+// With `handle` every call has an answer: `done <arguments>`, where the arguments
+// are what the library gave the application; `handled` reports each as it saw it.
 // `results` ([{toolCallId, content, error?}]) are appended before the first run.
 import readline from "node:readline";
 import { watchedFetch } from "./wire.mjs";
@@ -73,6 +78,20 @@ class Session {
       }),
     });
     this.counter = 0;
+    this.ever = new Map(); // every message the application has had, by id
+    this.handled = [];
+    this.remember();
+  }
+
+  remember() {
+    for (const message of this.agent.messages) this.ever.set(message.id, structuredClone(message));
+  }
+
+  // The application puts another list in the place of the one it has.
+  show(ids) {
+    const unknown = ids.filter((id) => !this.ever.has(id));
+    if (unknown.length > 0) throw new Error(`this application never had ${unknown}`);
+    this.agent.setMessages(ids.map((id) => this.ever.get(id)));
   }
 
   head(response) {
@@ -91,7 +110,10 @@ class Session {
   }
 
   async step(step) {
-    if (step.user !== undefined) this.append({ role: "user", content: step.user });
+    if (step.list !== undefined) this.show(step.list);
+    if (step.user !== undefined) {
+      this.append({ role: "user", content: step.user, ...(step.userId && { id: step.userId }) });
+    }
     for (const result of step.results ?? []) this.append({ role: "tool", ...result });
     const runs = [];
     let resume = step.resume;
@@ -99,20 +121,34 @@ class Session {
     for (let n = 0; n < (step.maxRuns ?? 4); n++) {
       runs.push(await this.once(step, runId, resume));
       resume = runId = undefined;
-      if (runs.at(-1).error || !this.answer(step.answers ?? {})) break;
+      if (runs.at(-1).error || !(step.handle ? this.handle() : this.answer(step.answers ?? {}))) break;
     }
-    return { runs, messages: this.agent.messages, state: this.agent.state, complaints: complaints.splice(0) };
+    this.remember();
+    return {
+      runs,
+      messages: this.agent.messages,
+      state: this.agent.state,
+      complaints: complaints.splice(0),
+      handled: this.handled.splice(0),
+    };
   }
 
   async once(step, runId, resume) {
-    const report = { events: [], wire: [], comments: [], pending: null, interrupts: null, error: null, began: Date.now() };
+    const report = { events: [], wire: [], comments: [], pending: null, interrupts: null, error: null, pieces: 0, began: Date.now() };
     let wireEnded;
     const wire = new Promise((resolve) => (wireEnded = resolve));
     this.run = { report, wireEnded };
+    this.ended = new Map(); // calls of this run as the library announced them
     const subscriber = {
       onEvent: ({ event }) => {
         report.events.push({ at: Date.now(), event });
         if (report.events.length === step.abortAfterEvents) this.agent.abortRun();
+      },
+      onTextMessageContentEvent: ({ event }) => {
+        if (++report.pieces === step.abortAfterText) this.agent.abortRun();
+      },
+      onToolCallEndEvent: ({ event, toolCallName, toolCallArgs }) => {
+        this.ended.set(event.toolCallId, { name: toolCallName, arguments: toolCallArgs });
       },
       onRunFinishedEvent: ({ outcome, pendingToolCallIds, interrupts }) => {
         report.outcome = outcome ?? null;
@@ -152,6 +188,18 @@ class Session {
       this.append({ role: "tool", toolCallId: call.id, content: answers[call.function.name] });
     }
     return true;
+  }
+
+  // The application's handlers run: each is told its own call's arguments, as the
+  // history has them and as the library announced them at the call's end.
+  handle() {
+    const open = this.open();
+    for (const call of open) {
+      const { name, arguments: text } = call.function;
+      this.handled.push({ id: call.id, name, arguments: text, announced: this.ended.get(call.id) ?? null });
+      this.append({ role: "tool", toolCallId: call.id, content: `done ${text}` });
+    }
+    return open.length > 0;
   }
 }
 

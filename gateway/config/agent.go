@@ -32,10 +32,34 @@ type Agent struct {
 	// What is kept of a conversation. `keep`: its messages. `none`: ids only; rounds are
 	// then continued by the client's own next run, never by the gateway [DATA-1].
 	History string `yaml:"history" default:"keep" oneof:"keep none"`
+	// What a client that goes away does to its run. `cancel`: the upstream's request is
+	// cancelled within a second. `detach`: the run goes on, as `detach` says, and what it
+	// makes is brought to the client when it comes back [RUN-10].
+	OnDisconnect string `yaml:"on_disconnect" default:"cancel" oneof:"cancel detach"`
+	// How far a run goes on without its client.
+	Detach Detach `yaml:"detach"`
+	// How often a client tool may be called with equal arguments without a word of the
+	// user in between; 0 counts nothing. At the bound: the run ends in RUN_ERROR
+	// `tool_loop`.
+	LoopGuard int `yaml:"loop_guard" default:"8" min:"0" max:"1000"`
 	// After how much silence a stream gets a comment line; 0 sends none [RUN-9].
 	KeepAlive time.Duration `yaml:"keepalive" default:"15s" min:"0s"`
+	// Bytes that such a comment has beside its words, for proxies that pass on no small
+	// pieces.
+	KeepAlivePadding Size `yaml:"keepalive_padding" default:"0" min:"0" max:"65536"`
+	// What a client that names no version is taken to speak [RUN-11].
+	LegacyProfile string `yaml:"legacy_profile" default:"0.0.59" oneof:"0.0.45 0.0.59"`
 
-	_ struct{} `later:"access_key on_disconnect detach keepalive_padding legacy_profile loop_guard repairs notify"`
+	_ struct{} `later:"access_key repairs notify"`
+}
+
+// Detach bounds a run whose client has gone away; one that nobody reads again until
+// then is cancelled.
+type Detach struct {
+	// How long it may take. At the bound: it is cancelled.
+	Grace time.Duration `yaml:"grace" default:"10m" min:"1s"`
+	// Bytes of events it may make. At the bound: it is cancelled.
+	Buffer Size `yaml:"buffer" default:"4MiB" min:"1"`
 }
 
 // Allow names callers by tenant and role; both must match [OWN-3].

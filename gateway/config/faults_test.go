@@ -43,7 +43,7 @@ agents:
     upstream: {kind: openai, encoding: protobuf, model: m}
     tools: [{name: t, approval: true}]
     client_input: {history: client}
-    on_disconnect: detach
+    repairs: {}
 `, []string{
 		"f:2:1: public_url: not supported by this version",
 		"f:3:1: base_path: not supported by this version",
@@ -59,7 +59,7 @@ agents:
 		"f:12:50: agents.a.upstream.model: not supported by this version",
 		"f:13:23: agents.a.tools[0].approval: not supported by this version",
 		"f:14:20: agents.a.client_input.history: not supported by this version",
-		"f:15:5: agents.a.on_disconnect: not supported by this version",
+		"f:15:5: agents.a.repairs: not supported by this version",
 	}},
 	{"wrong shapes", `
 hosts: a

@@ -65,7 +65,9 @@ func TestDefaults(t *testing.T) {
 			Unanswered:  "synthesize",
 			Concurrency: "reject",
 			History:     "keep",
-			KeepAlive:   15 * time.Second,
+			LoopGuard:   8, OnDisconnect: "cancel", LegacyProfile: "0.0.59",
+			Detach:    Detach{Grace: 10 * time.Minute, Buffer: 4 << 20},
+			KeepAlive: 15 * time.Second,
 		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -139,6 +141,11 @@ agents:
     unanswered: reject
     concurrency: queue
     history: none
+    on_disconnect: detach
+    detach: {grace: 1m, buffer: 1KiB}
+    loop_guard: 0
+    keepalive_padding: 2KiB
+    legacy_profile: 0.0.45
     keepalive: 0s
   alpha: {upstream: {kind: demo}}
 `
@@ -191,10 +198,12 @@ func TestEveryKey(t *testing.T) {
 			Allow: []AllowRule{{Name: "show_*"}, {Name: "pick", SchemaSHA256: sixtyFour}, {Name: "get_location", Text: "configured"}},
 			Deny:  []string{}, OnDenied: "ignore", OnUpstreamName: "reject",
 		},
-		ClientInput: ClientInput{ForwardedProps: Props{Keys: []string{"theme", "locale"}}, SystemMessages: "drop"},
-		Unanswered:  "reject",
-		Concurrency: "queue",
-		History:     "none",
+		ClientInput:  ClientInput{ForwardedProps: Props{Keys: []string{"theme", "locale"}}, SystemMessages: "drop"},
+		Unanswered:   "reject",
+		Concurrency:  "queue",
+		History:      "none",
+		OnDisconnect: "detach", Detach: Detach{Grace: time.Minute, Buffer: 1 << 10},
+		KeepAlivePadding: 2 << 10, LegacyProfile: "0.0.45",
 	}, alpha}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

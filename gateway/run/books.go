@@ -201,6 +201,10 @@ func (m *Machine) endCall(c *Call, out []Action) (_ []Action, ok bool) {
 		bad := fault.New(fault.MalformedToolArgs, "the arguments of tool call %q (%s) cannot be read as one JSON value", clip(c.ID), clip(c.Tool)).Because(err)
 		return m.fail(m.errorFrame(bad), out), false
 	}
+	if m.set.Allows != nil && !m.set.Allows(c.Tool, []byte(args)) {
+		bad := fault.New(fault.ToolLoop, "the agent calls %s with the same arguments again and again", clip(c.Tool))
+		return m.fail(m.errorFrame(bad), out), false
+	}
 	c.ended, c.Arguments, c.written = true, []byte(args), nil
 	return append(out, Action{Kind: Open, Call: c}), true
 }

@@ -25,6 +25,9 @@ type Setup struct {
 	Names *Names
 	// Prelude is sent right after RUN_STARTED.
 	Prelude []agui.Frame
+	// Allows tells whether a client call may be made once more; nil is always. A call
+	// that may not ends the run in tool_loop.
+	Allows func(tool string, arguments []byte) bool
 	// Joined says that the frames are another run's of this gateway, which has kept
 	// the books: only ids and profile are this client's.
 	Joined bool

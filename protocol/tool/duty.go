@@ -12,7 +12,8 @@ type Duty struct {
 	Run   string    `json:"run,omitempty"` // id of the run that does it, once that is known
 	Key   string    `json:"key,omitempty"` // that run's own key: clients use run ids again
 	Since time.Time `json:"since"`
-	Code  string    `json:"code,omitempty"` // why it failed
+	Code  string    `json:"code,omitempty"`  // why it failed
+	Fails int       `json:"fails,omitempty"` // how often it has failed so far
 }
 
 // DutyState is where a duty stands.
@@ -76,7 +77,11 @@ func (r *Round) Take(by Continuer, run, key string, now time.Time) bool {
 	if d := r.Duty; d != nil && d.Key != key && (d.State == DutySent || d.State == DutyDone) {
 		return false
 	}
-	r.Duty = &Duty{State: DutySent, By: by, Run: run, Key: key, Since: now}
+	fails := 0
+	if r.Duty != nil {
+		fails = r.Duty.Fails
+	}
+	r.Duty = &Duty{State: DutySent, By: by, Run: run, Key: key, Since: now, Fails: fails}
 	return true
 }
 
@@ -90,6 +95,7 @@ func (r *Round) Finish(key, code string, now time.Time) bool {
 	d.State, d.Since = DutyDone, now
 	if code != "" {
 		d.State, d.Code = DutyFailed, code
+		d.Fails++
 	}
 	r.Duty = &d
 	if r.untold() { // answered meanwhile: a call that was kept waiting [RUN-6]

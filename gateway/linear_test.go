@@ -1,0 +1,196 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/aguigate/aguigate/adapters/frontend"
+	"github.com/aguigate/aguigate/gateway/store"
+)
+
+const (
+	linOps      = 50 // on one thread
+	linAtOnce   = 12 // threads
+	linPatience = 5 * time.Second
+)
+
+// A gateway under a crowd does what one after the other could have done: 100,000
+// concurrent settlements, stops, continuations and reads.
+func TestLinearizable(t *testing.T) {
+	s, err := store.Open(context.Background(), store.Options{Dir: store.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	newLinWorld(t, s).check(linThreads, 1)
+}
+
+// Two gateways over one store do together what one after the other could have done.
+func TestLinearizableReplicas(t *testing.T) {
+	ns, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.Start()
+	t.Cleanup(func() { ns.Shutdown(); ns.WaitForShutdown() })
+	if !ns.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the store's server does not come up")
+	}
+	var stores []*store.Store
+	for range 2 {
+		s, err := store.Open(context.Background(), store.Options{NATS: ns.ClientURL(), Replicas: 1, Prefix: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close(context.Background()) })
+		stores = append(stores, s)
+	}
+	newLinWorld(t, stores...).check(linReplicaThreads, 2)
+}
+
+// check runs so many threads and holds each history against the model.
+func (w *linWorld) check(threads int, seed uint64) {
+	begun := time.Now()
+	turns := make(chan int)
+	cases := make([]*linCase, threads)
+	var wg sync.WaitGroup
+	for range linAtOnce {
+		wg.Go(func() {
+			for i := range turns {
+				cases[i] = w.history(i, seed)
+			}
+		})
+	}
+	for i := range threads {
+		turns <- i
+	}
+	close(turns)
+	wg.Wait()
+	for _, g := range w.gateways {
+		g.Close() // behind it no run of the gateway's own comes any more
+	}
+	acted := time.Since(begun)
+	total, kinds := w.kinds()
+	seen, asked := 0, 0
+	var mu sync.Mutex
+	each(cases, func(c *linCase) {
+		n := c.judge()
+		mu.Lock()
+		defer mu.Unlock()
+		seen, asked = seen+n, asked+c.h.asked
+	})
+	w.t.Logf("%d operations on %d threads in %.1f s: %s; the agent was asked %d times; %d operations with those of the runs, judged in %.1f s",
+		total, threads, acted.Seconds(), kinds, asked, seen, (time.Since(begun) - acted).Seconds())
+	if want := int64(threads * linOps); total < want {
+		w.t.Errorf("%d operations, want %d", total, want)
+	}
+}
+
+func each(cases []*linCase, f func(*linCase)) {
+	work := make(chan *linCase)
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for c := range work {
+				f(c)
+			}
+		})
+	}
+	for _, c := range cases {
+		if c != nil {
+			work <- c
+		}
+	}
+	close(work)
+	wg.Wait()
+}
+
+// history makes one thread and lets a crowd at it.
+func (w *linWorld) history(i int, seed uint64) *linCase {
+	rng := rand.New(rand.NewPCG(seed, uint64(i)))
+	agent := []string{"queue", "reject"}[i%2]
+	c := &linCase{w: w, ref: frontend.ThreadRef{Thread: fmt.Sprintf("th%d", i), Agent: agent}}
+	c.h = &linHistory{clock: w.take.now, runs: map[string]*linRun{}}
+	linger := rng.IntN(5) < 2
+	open := linManner{opens: true}
+	if linger {
+		open.pause = time.Duration(2+rng.IntN(8)) * time.Millisecond
+	}
+	c.h.asks = []linManner{open}
+	for range 8 {
+		m := linManner{refuse: rng.IntN(8) == 0}
+		if rng.IntN(2) == 0 {
+			m.pause = time.Duration(rng.IntN(5)) * time.Millisecond
+		}
+		if rng.IntN(3) == 0 {
+			m.fail = []string{"first", "later", "cut"}[rng.IntN(3)]
+		}
+		c.h.asks = append(c.h.asks, m)
+	}
+	w.take.threads.Store(c.ref.Thread, c.h)
+	wait := c.begin(rng, linger)
+	if wait == nil {
+		return nil
+	}
+	c.act(seed<<32+uint64(i), linOps, 16+rng.IntN(17))
+	wait()
+	c.settleDown()
+	return c
+}
+
+// judge lets porcupine say whether the history can be had one after the other, and
+// gives its length.
+func (c *linCase) judge() int {
+	for id, r := range c.h.runs {
+		if (r.by == bySelf || r.by == byRequest) && (r.accepted == 0 || r.ended == 0) {
+			c.w.wrong("%s: run %s has no beginning or no end", c.ref.Thread, id)
+			return 0
+		}
+	}
+	ops := c.h.done()
+	model := linModel(c.first, linStep)
+	result := porcupine.Illegal
+	for _, doubt := range c.doubts() {
+		if result = porcupine.CheckOperationsTimeout(model, c.thin(append(slices.Clone(ops), doubt...)), linPatience); result == porcupine.Ok {
+			return len(ops)
+		}
+	}
+	dbg(c, model, c.thin(ops))
+	c.w.wrong("%s (%s): %s\nbegins with %+v\n%s", c.ref.Thread, c.ref.Agent, result, c.first, smallest(model, c.thin(ops)))
+	return len(ops)
+}
+
+// smallest leaves out of an illegal history what it is illegal without: first its
+// end, then whatever only looks at the state.
+func smallest(model porcupine.Model, ops []porcupine.Operation) string {
+	bad := func(ops []porcupine.Operation) bool {
+		return porcupine.CheckOperationsTimeout(model, ops, 2*time.Second) == porcupine.Illegal
+	}
+	slices.SortFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	for len(ops) > 0 && bad(ops[:len(ops)-1]) {
+		ops = ops[:len(ops)-1]
+	}
+	for i := len(ops) - 1; i >= 0; i-- {
+		in, out := ops[i].Input.(linIn), ops[i].Output.(linOut)
+		looks := in.act == actLook || in.act == actStop || in.act == actContinue || in.act == actTurnBusy || in.act == actTurnPends ||
+			in.act == actTurnJoins || in.act == actTurnRefused || !out.ok && (in.act == actResolve || in.act == actResolveAll)
+		if less := slices.Delete(slices.Clone(ops), i, i+1); looks && bad(less) {
+			ops = less
+		}
+	}
+	var out strings.Builder
+	for _, o := range ops {
+		fmt.Fprintf(&out, "%9d–%9d µs  %s\n", o.Call/1000, o.Return/1000, model.DescribeOperation(o.Input, o.Output))
+	}
+	return out.String()
+}

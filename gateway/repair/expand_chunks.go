@@ -1,0 +1,81 @@
+package repair
+
+import (
+	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/strictjson"
+)
+
+// expanded says what a chunk is written as: the type that starts, the one that
+// carries, and what the second leaves out.
+var expanded = map[kind]struct {
+	start, carry agui.Type
+	startOnly    []string
+}{
+	textChunk:    {agui.TextMessageStart, agui.TextMessageContent, []string{"role", "name"}},
+	thoughtChunk: {agui.ReasoningMessageStart, agui.ReasoningMessageContent, nil},
+	callChunk:    {agui.ToolCallStart, agui.ToolCallArgs, []string{"toolCallName", "parentMessageId"}},
+}
+
+// expandChunks writes chunks as the events a client makes of them, for consumers
+// that have no chunks. Its row always runs, since others ask for the lanes.
+//
+// A call that a RUN_ERROR cuts gets no END [RUN-3]; texts are the machine's to
+// close.
+func (c *Chain) expandChunks(e *event) bool {
+	going, over := c.keepLanes(e)
+	if !c.expand {
+		return true
+	}
+	if e.kind != runError {
+		for _, l := range over {
+			e.before = append(e.before, l.end())
+		}
+	}
+	to, chunk := expanded[e.kind]
+	if !chunk || going == nil {
+		return true
+	}
+	c.did(rowChunks)
+	id := strictjson.Quote(going.id)
+	carries := e.raw(delta) != nil
+	if e.opens {
+		f := e.f.WithText("type", string(to.start)).Without("delta")
+		if carries {
+			f = f.Without("rawEvent")
+		}
+		switch e.kind {
+		case thoughtChunk:
+			f = f.WithText("role", "reasoning")
+		case textChunk:
+			if e.raw(role) == nil {
+				f = f.WithText("role", "assistant")
+			}
+		}
+		e.before = append(e.before, f)
+	}
+	if carries {
+		f := e.f.WithText("type", string(to.carry)).With(keyNames[idKey(e.kind)], id)
+		for _, name := range to.startOnly {
+			f = f.Without(name)
+		}
+		e.before = append(e.before, f)
+	}
+	return false
+}
+
+// end is the END that a client makes for the lane.
+func (l lane) end() agui.Frame {
+	var f agui.Frame
+	switch l.kind {
+	case textChunk:
+		f = agui.NewTextEnd(l.id)
+	case thoughtChunk:
+		f = agui.NewReasoningMessageEnd(l.id)
+	default:
+		f = agui.NewToolCallEnd(l.id)
+	}
+	if l.owner != "" {
+		f = f.WithText("subagentRunId", l.owner)
+	}
+	return f
+}
