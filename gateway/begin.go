@@ -61,7 +61,7 @@ func (g *Gateway) newRun(ctx context.Context, t *frontend.Turn) (*liveRun, error
 		return nil, err
 	}
 	return &liveRun{
-		list: read(t.Input.Messages), feed: feeding{space: th.space()},
+		list: read(t.Input.Messages), key: th.key, feed: feeding{space: th.space()},
 		g: g, turn: t, agent: a, thread: th, offer: offer, begun: g.now(), headers: headers,
 		state: activeRun{ID: t.Input.RunID, Round: newID(), Holder: g.instance, Digest: t.Digest[:16],
 			Started: g.now(), Lease: g.now().Add(lease)},
@@ -171,6 +171,8 @@ func (r *liveRun) resultsOnly(ctx context.Context) (bool, error) {
 // prepare takes the thread and settles. An error has left nothing behind. A
 // thread that changed after it was read is read, and the turn judged, again.
 func (r *liveRun) prepare(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for {
 		led, p, err := r.plan(ctx)
 		if err != nil || r.join != nil {

@@ -31,6 +31,7 @@ const (
 // machine and writes to the client.
 type liveRun struct {
 	g       *Gateway
+	key     string // of the thread; never changed
 	turn    *frontend.Turn
 	agent   *agent
 	thread  *thread
@@ -62,10 +63,12 @@ type liveRun struct {
 	pending []string      // calls that still wait, when the upstream is not asked [RUN-5]
 	begun   time.Time
 
-	sink     frontend.Sink
-	opened   bool // the run's own round exists
-	feed     feeding
-	mu       sync.Mutex // held while frames are moved: a watcher that comes asks for what it missed
+	sink   frontend.Sink
+	opened bool // the run's own round exists
+	feed   feeding
+	// mu is held while the run is prepared and while frames are moved: a watcher that
+	// comes asks for what it missed.
+	mu       sync.Mutex
 	batch    []agui.Frame
 	actions  []run.Action
 	sinkErr  error
@@ -75,6 +78,7 @@ type liveRun struct {
 	// cancel and stopCause belong to activeRuns and its lock.
 	cancel    context.CancelCauseFunc
 	stopCause error
+	following string      // key of the run it reads
 	followers int         // turns that read this run too
 	gone      bool        // its client has left
 	detached  bool        // it may go on without readers

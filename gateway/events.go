@@ -23,6 +23,7 @@ var eventsIdle = 10 * time.Minute
 type watch struct {
 	g      *Gateway
 	space  string
+	thread string // its key
 	me     string
 	log    *store.Follower
 	at     uint64          // the entry given last
@@ -33,12 +34,12 @@ type watch struct {
 
 // openWatch begins to watch a thread behind entry after.
 func (g *Gateway) openWatch(ctx context.Context, t *thread, after uint64) (*watch, error) {
-	w := &watch{g: g, space: t.space(), me: newID(), at: after, synced: map[string]bool{}}
+	w := &watch{g: g, space: t.space(), thread: t.key, me: newID(), at: after, synced: map[string]bool{}}
 	var err error
 	if w.log, err = g.store.Follow(ctx, w.space, after); err != nil {
 		return nil, err
 	}
-	if err := g.announce(ctx, w.space, w.me); err != nil {
+	if err := g.announce(ctx, w.space, w.thread, w.me); err != nil {
 		w.log.Close()
 		return nil, err
 	}
@@ -278,7 +279,7 @@ func (e *events) Stream(ctx context.Context, send func([]frontend.Event) error) 
 			if !e.g.threadLives(ctx, e.thread) {
 				return nil
 			}
-			_ = e.g.announce(ctx, e.watch.space, "") // the next one is in a minute
+			_ = e.g.announce(ctx, e.watch.space, e.watch.thread, "") // the next one is in a minute
 		}
 	}
 }

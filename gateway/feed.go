@@ -63,21 +63,22 @@ func (w *watched) tidy(now time.Time) {
 
 // announce tells every replica that a watcher is there, and asks whoever moves a
 // run of the thread for what the watcher has missed of it.
-func (g *Gateway) announce(ctx context.Context, space, watcher string) error {
+func (g *Gateway) announce(ctx context.Context, space, thread, watcher string) error {
 	g.watched.note(space, g.now())
-	return g.store.Publish(ctx, "watch", []byte(space+" "+watcher))
+	return g.store.Publish(ctx, "watch", []byte(space+" "+thread+" "+watcher))
 }
 
 // onWatch is announce as it arrives.
 func (g *Gateway) onWatch(data []byte) {
-	space, watcher, _ := strings.Cut(string(data), " ")
+	space, rest, _ := strings.Cut(string(data), " ")
+	thread, watcher, _ := strings.Cut(rest, " ")
 	g.watched.note(space, g.now())
 	if watcher == "" {
 		return
 	}
 	for _, r := range g.active.all() {
-		if r.feed.space == space {
-			g.spawn(func() { r.catchUp(watcher) }) // it may have to wait for a slow client's write
+		if r.key == thread {
+			g.spawn(func() { r.catchUp(space, watcher) }) // it may have to wait for a slow client's write
 		}
 	}
 }
@@ -167,10 +168,10 @@ func (r *liveRun) logFrames(h feedHead, frames []agui.Frame) {
 }
 
 // catchUp logs for one watcher what it has missed of the run.
-func (r *liveRun) catchUp(watcher string) {
+func (r *liveRun) catchUp(space, watcher string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.taken || r.feed.closed || r.machine == nil || r.machine.Done() {
+	if !r.taken || r.feed.space != space || r.feed.closed || r.machine == nil || r.machine.Done() {
 		return
 	}
 	var frames []agui.Frame

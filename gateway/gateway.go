@@ -249,11 +249,12 @@ func (a *activeRuns) left(r *liveRun, cause error, detach bool) bool {
 	return true
 }
 
-// follow notes a turn that reads the run with that key until the func it gives is
+// follow notes that reader reads the run with that key until the func it gives is
 // called.
-func (a *activeRuns) follow(key string) (leave func()) {
+func (a *activeRuns) follow(reader *liveRun, key string) (leave func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	reader.following = key
 	r := a.runs[key]
 	if r == nil {
 		return func() {}

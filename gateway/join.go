@@ -22,7 +22,8 @@ type joining struct {
 	end agui.Frame // its last event, where that is known
 	// done says that it is over and came to its end, so that its last event can be made
 	// anew.
-	done bool
+	done    bool
+	connect bool // the client asks for the thread, and for whatever runs on it
 	// refused answers the turn in the other run's place.
 	refused *fault.Error
 }
@@ -35,9 +36,12 @@ const joinLook = time.Second
 func (r *liveRun) follow(ctx context.Context) {
 	r.bareMachine(true)
 	var err error
-	if r.join.refused != nil {
+	switch {
+	case r.join.refused != nil:
 		err = r.join.refused
-	} else {
+	case r.join.connect:
+		err = r.connected(ctx)
+	default:
 		err = r.live(ctx)
 	}
 	switch {
@@ -60,7 +64,16 @@ func (r *liveRun) live(ctx context.Context) error {
 		return err
 	}
 	defer w.close()
-	defer r.g.active.follow(r.join.key)()
+	if err := r.liveFrom(ctx, w); !errors.Is(err, errOver) {
+		return err
+	}
+	return r.replay(ctx)
+}
+
+// liveFrom hands on the other run from where w stands to its end. errOver says that
+// it was over before any of it came.
+func (r *liveRun) liveFrom(ctx context.Context, w *watch) error {
+	defer r.g.active.follow(r, r.join.key)()
 	some := false
 	for {
 		alive, err := r.otherLives(ctx)
@@ -68,7 +81,7 @@ func (r *liveRun) live(ctx context.Context) error {
 			return err
 		}
 		if !alive && !some {
-			return r.replay(ctx)
+			return errOver
 		}
 		wait, cancel := context.WithTimeout(ctx, joinLook)
 		list, err := w.next(wait, r.join.key)
@@ -109,6 +122,9 @@ func (r *liveRun) step(ctx context.Context, list []frontend.Event) {
 	}
 	if r.machine.Held() {
 		r.actions = r.machine.End(nil, r.actions)
+	}
+	if m, ok := r.sink.(frontend.Marker); ok && len(list) > 0 {
+		m.Mark(list[len(list)-1].ID)
 	}
 	r.perform(ctx, r.actions)
 	r.flush()
@@ -172,16 +188,11 @@ func (r *liveRun) replay(ctx context.Context) error {
 // ending makes the last event of a run of which only the record is left.
 func (r *liveRun) ending(ctx context.Context) agui.Frame {
 	in := r.turn.Input
-	var outcome *agui.Outcome
-	if rounds, err := r.g.loadRounds(ctx, []string{r.join.key}); err == nil && len(rounds) == 1 && r.turn.Modern {
-		for _, inv := range rounds[0].OpenCalls() {
-			if outcome == nil {
-				outcome = &agui.Outcome{Kind: agui.OutcomeSuccess}
-			}
-			outcome.PendingToolCallIDs = append(outcome.PendingToolCallIDs, inv.ShownID)
-		}
+	rounds, err := r.g.loadRounds(ctx, []string{r.join.key})
+	if err != nil {
+		rounds = nil // the client learns of its calls at its next run
 	}
-	return agui.NewRunFinished(in.ThreadID, in.RunID, outcome)
+	return agui.NewRunFinished(in.ThreadID, in.RunID, pendingOutcome(rounds, r.turn.Modern))
 }
 
 // madeBy lists what the agent made in one run.
@@ -214,7 +225,14 @@ func (r *liveRun) keepView() {
 				has = has.Add(at)
 			}
 		}
-		rec.Views = transcript.Keep(rec.Views, b.View, has, r.g.now())
+		if r.join.connect {
+			for at := range h.index.Len() {
+				if !rec.Hidden.Has(at) {
+					has = has.Add(at)
+				}
+			}
+		}
+		rec.Views = transcript.Keep(rec.Views, b.View, r.state.Round, has, r.g.now())
 		return nil
 	})
 	if err != nil {

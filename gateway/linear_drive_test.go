@@ -361,10 +361,15 @@ func (n *linTurnSeen) enter() {
 	case n.live.taken:
 		n.note(from, settled, actTake, "")
 		n.entered(from, settled)
-	case n.live.join != nil && n.joined:
-		n.note(n.called, n.began, actTurnJoins, "")
 	case n.live.join != nil:
-		n.note(from, settled, actTurnJoins, "")
+		if n.joined {
+			from, settled = n.called, n.began
+		}
+		if n.live.join.refused != nil {
+			n.note(from, settled, actTurnWaits, "")
+		} else {
+			n.note(from, settled, actTurnJoins, "")
+		}
 	case n.live.machine == nil:
 		n.c.w.wrong("a waiting turn ended without a word")
 	case n.live.machine.Outcome() == "cancelled": // stopped in the moment it took the thread
@@ -395,7 +400,6 @@ func (n *linTurnSeen) entered(from, settled int64) {
 	if n.live.pending != nil {
 		n.note(from, settled, actTurnPends, "")
 	}
-	dbgRuns.Store(n.c.ref.Thread+"/"+fmt.Sprint(n.r.number), fmt.Sprintf("code %q outcome %q r.outcome %q told %v join %v pending %v done %v sinkErr %v asked %v", n.live.machine.Code(), n.live.machine.Outcome(), n.live.outcome(), n.live.told, n.live.join, n.live.pending, n.live.machine.Done(), n.live.sinkErr, n.live.asked))
 	gave := "done"
 	if !n.live.machine.Done() || n.live.machine.Outcome() == "error" {
 		gave = "failed"

@@ -29,6 +29,7 @@ const (
 	actTurnRefused act = "turn-refused" // one of them is not
 	actTurnBusy    act = "turn-busy"    // it may not wait
 	actTurnJoins   act = "turn-joins"   // its results were, or are being, told [INV-11]
+	actTurnWaits   act = "turn-waits"   // the agent has failed too often on its results
 	actTurnPends   act = "turn-pends"   // others are still missing [RUN-5]
 	actTurnPasses  act = "turn-passes"  // a new message goes on without open calls [RUN-6]
 
@@ -86,7 +87,14 @@ type linState struct {
 	released bool
 	duty     tool.DutyState
 	teller   int // the run that has the duty
+	fails    int // of telling, one after the other
 	active   int // the run that has the thread
+}
+
+// due says that the agent is to be told. A round whose run was stopped is not
+// released, and its duty stays named until the sweep comes by.
+func (s linState) due() bool {
+	return s.duty == tool.DutyDue || s.duty == tool.DutyNamed && !s.released && s.complete()
 }
 
 func (s linState) complete() bool { return s.call[0] != isOpen && s.call[1] != isOpen }
@@ -210,7 +218,9 @@ func linTurn(s linState, in linIn, out linOut) (bool, linState) {
 				return false, s
 			}
 		}
-		return s.duty == tool.DutyDue || s.duty == tool.DutySent || s.duty == tool.DutyDone, s
+		return s.due() || s.duty == tool.DutySent || s.duty == tool.DutyDone, s
+	case actTurnWaits:
+		return s.duty == tool.DutyFailed && s.fails >= patience, s
 	case actTurnPends:
 		return s.active == in.run && !s.complete(), s
 	case actTurnPasses:
@@ -266,6 +276,9 @@ func linRunStep(s linState, in linIn, out linOut) (bool, linState) {
 	case actEnd:
 		if s.teller == in.run && s.duty == tool.DutySent {
 			s.duty = tool.DutyState(in.gave)
+			if in.gave == "failed" {
+				s.fails++
+			}
 		}
 	}
 	return true, s
@@ -275,7 +288,7 @@ func linRunStep(s linState, in linIn, out linOut) (bool, linState) {
 // then not by the gateway itself [INV-11, INV-12]. A client that has the thread is
 // never turned away here.
 func linAsk(s linState, in linIn, out linOut) (bool, linState) {
-	may := s.duty == tool.DutyDue
+	may := s.due()
 	switch in.by {
 	case byRequest, byResults:
 		may = s.duty == tool.DutyNamed || s.duty == tool.DutyDue || s.duty == tool.DutyFailed
@@ -290,7 +303,7 @@ func linAsk(s linState, in linIn, out linOut) (bool, linState) {
 	}
 	told := in.by != byMessage
 	for i, v := range s.call {
-		told = told || v >= 0 && s.delivery[i] != tool.Delivered
+		told = told || v >= 0 && (s.delivery[i] != tool.Delivered || s.duty == tool.DutyDue || s.duty == tool.DutyFailed)
 	}
 	if !told || in.by == byMessage && (s.duty == tool.DutyDone || s.duty == tool.DutySent) {
 		return true, s
@@ -311,6 +324,39 @@ func linModel(first linState, step func(linState, linIn, linOut) (bool, linState
 		Step: func(s, in, out any) (bool, any) {
 			return step(s.(linState), in.(linIn), out.(linOut))
 		},
-		DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
+		DescribeOperation: func(in, out any) string { return in.(linIn).String() + out.(linOut).String() },
 	}
+}
+
+// String is the operation in few words, with what matters to its kind.
+func (in linIn) String() string {
+	s := string(in.act)
+	if in.run != noRun {
+		s += fmt.Sprintf(" run %d", in.run)
+	}
+	switch in.act {
+	case actResolve:
+		s += fmt.Sprintf(" call %d with %d", in.call, in.vals[in.call])
+	case actLook:
+		s += fmt.Sprintf(" call %d", in.call)
+	case actResolveAll, actTurnSettles, actTurnRefused, actTurnJoins:
+		s += fmt.Sprintf(" %v", in.vals)
+	}
+	if in.by != "" {
+		s += " by " + string(in.by)
+	}
+	return s + " " + in.gave
+}
+
+// String is what came of an operation.
+func (out linOut) String() string {
+	switch {
+	case out == linOut{}:
+		return ""
+	case out.code == fault.ActionResultConflict:
+		return fmt.Sprintf(" → %s, accepted %d", out.code, out.accepted)
+	case out.code != "":
+		return " → " + string(out.code)
+	}
+	return fmt.Sprintf(" → %t, replayed %v, value %d, %s", out.ok, out.replayed, out.val, out.delivery)
 }

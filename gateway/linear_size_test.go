@@ -4,6 +4,6 @@ package gateway
 
 // How many threads the histories have, 50 operations each.
 const (
-	linThreads        = 400
+	linThreads        = 2000
 	linReplicaThreads = 200
 )

@@ -104,7 +104,7 @@ func settledBy(ops []porcupine.Operation) (all func(vals [2]int) bool) {
 // onlyLooks reports an operation that has changed nothing.
 func onlyLooks(in linIn, out linOut) bool {
 	switch in.act {
-	case actLook, actStop, actContinue, actTurnBusy, actTurnRefused, actTurnJoins:
+	case actLook, actStop, actContinue, actTurnBusy, actTurnRefused, actTurnJoins, actTurnWaits:
 		return true
 	case actTurnSettles:
 		return out.ok

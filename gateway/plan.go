@@ -219,6 +219,9 @@ func authored(role agui.Role) bool {
 // enterTurn writes the turn into the thread's record.
 func (r *liveRun) enterTurn(rec *threadRecord) {
 	rec.Page, rec.Tail, rec.Hidden = r.hist.page, r.hist.tail, r.branch.Hidden
+	if !r.turn.Appends { // so that a client that is cut off is known by what it had said
+		rec.Views = transcript.Keep(rec.Views, r.branch.View, r.state.Round, r.clientHas(), r.g.now())
+	}
 	if r.dead != nil && !slices.ContainsFunc(rec.Rounds, func(ref roundRef) bool { return ref.Key == r.dead.Round }) {
 		rec.Rounds = append(rec.Rounds, roundRef{Key: r.dead.Round, Run: r.dead.ID})
 	}
@@ -226,7 +229,7 @@ func (r *liveRun) enterTurn(rec *threadRecord) {
 
 // forget takes a turn that came to nothing out of the record again [ERR-1].
 func (rec *threadRecord) forget(before *threadRecord) {
-	rec.Page, rec.Tail, rec.Hidden = before.Page, before.Tail, before.Hidden
+	rec.Page, rec.Tail, rec.Hidden, rec.Views = before.Page, before.Tail, before.Hidden, before.Views
 }
 
 // bury ends what a dead run left: its calls can be answered, and the answers it

@@ -248,7 +248,7 @@ func (r *liveRun) closeBooks(outcome string) func(*threadRecord) {
 		rec.Rounds = refs(rec.Rounds)
 		rec.remember(r, r.g.now())
 		if !r.turn.Appends {
-			rec.Views = transcript.Keep(rec.Views, r.branch.View, r.clientHas(), r.g.now())
+			rec.Views = transcript.Keep(rec.Views, -1, r.state.Round, r.clientHas(), r.g.now())
 		}
 		if !logged {
 			rec.Unlogged = r.g.now()

@@ -27,9 +27,12 @@ func (r *liveRun) write(ctx context.Context, led *ledger, p *plan) error {
 	if err != nil {
 		return err
 	}
-	r.copy = read(merged)
+	r.copy = read(r.recordedIDs(merged))
 	prelude := r.prelude(led, p)
 	if r.unseen {
+		if n := apart(merged, r.list.list); n > 0 {
+			prelude = append(prelude, r.snapshot(merged[:n]))
+		}
 		prelude = append(prelude, r.snapshot(merged))
 	}
 	if waiting := stillOpen(led); len(waiting) > 0 {
@@ -185,6 +188,49 @@ func (r *liveRun) merge(ctx context.Context) ([]agui.Message, error) {
 		}
 	}
 	return out, nil
+}
+
+// recordedIDs gives results the id they have in the record, which is the one the
+// agent has read, and reads in every later run [UP-4].
+func (r *liveRun) recordedIDs(merged []agui.Message) []agui.Message {
+	out := merged
+	for i, m := range merged {
+		if m.Role != agui.RoleTool {
+			continue
+		}
+		at, there := r.hist.index.Answer(m.ToolCallID)
+		if !there || r.hist.index.At(at).ID == m.ID {
+			continue
+		}
+		if len(r.list.results[m.ToolCallID]) != 1 || r.known(m.ID) {
+			continue // one id that was used for several calls: the newest has it
+		}
+		if &out[0] == &merged[0] {
+			out = slices.Clone(merged)
+		}
+		out[i] = m.With("id", strictjson.Quote(r.hist.index.At(at).ID))
+	}
+	return out
+}
+
+// apart is how many of the merged messages stand before the first that the client
+// has behind one it has not; 0 where none does. Published clients keep what they
+// have in the order they have it, and put what a snapshot adds behind it: so those
+// are taken from them first, by a snapshot that ends here.
+func apart(merged, list []agui.Message) int {
+	has := map[string]bool{}
+	for _, m := range list {
+		has[m.ID] = true
+	}
+	missing := false
+	for i, m := range merged {
+		if !has[m.ID] {
+			missing = true
+		} else if missing {
+			return i
+		}
+	}
+	return 0
 }
 
 // snapshot brings the client the messages it was never sent, among its own.

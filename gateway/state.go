@@ -46,16 +46,22 @@ func (r *liveRun) keepState(ctx context.Context) error {
 
 // threadState puts the thread's state together; nil when none is kept.
 func (g *Gateway) threadState(ctx context.Context, t *thread) ([]byte, error) {
+	state, _, err := g.readState(ctx, t)
+	return state, err
+}
+
+// readState is threadState, and tells of a state that was too large to keep.
+func (g *Gateway) readState(ctx context.Context, t *thread) (state []byte, over bool, err error) {
 	rec, err := g.store.Get(ctx, store.State, t.space())
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var s stateRecord
 	if err := json.Unmarshal(rec.Value, &s); err != nil || s.Over {
-		return nil, err
+		return nil, s.Over, err
 	}
 	out := []byte(s.Base)
 	for _, d := range s.Deltas {
@@ -64,7 +70,7 @@ func (g *Gateway) threadState(ctx context.Context, t *thread) ([]byte, error) {
 			out = next
 		}
 	}
-	return out, nil
+	return out, false, nil
 }
 
 // put writes a record whatever was there.

@@ -58,9 +58,11 @@ func (g *Gateway) stopRun(ctx context.Context, t *thread, run string) (bool, err
 // joinedBy finds the run that a turn of this process has joined under an id of its
 // own.
 func (g *Gateway) joinedBy(thread, run string) string {
-	for _, r := range g.active.all() {
-		if r.join != nil && r.thread.key == thread && r.state.ID == run {
-			return r.join.key
+	g.active.mu.Lock()
+	defer g.active.mu.Unlock()
+	for _, r := range g.active.runs {
+		if r.key == thread && r.state.ID == run {
+			return r.following
 		}
 	}
 	return ""

@@ -53,6 +53,10 @@ type Gateway interface {
 	// gives the run to move. A refusal has changed nothing [ERR-1].
 	Begin(ctx context.Context, t *Turn) (Run, error)
 
+	// Connect gives the thread of the turn's input as one run: its messages and state,
+	// and the run that is active, if one is. The agent is not asked.
+	Connect(ctx context.Context, t *Turn) (Run, error)
+
 	// Invocations lists the calls of a thread, oldest first; state "" is all.
 	Invocations(ctx context.Context, p principal.Principal, ref ThreadRef, state tool.State) ([]*tool.Invocation, error)
 	// Invocation finds one call. wait > 0 holds until it is final or ctx ends.
@@ -191,6 +195,10 @@ type Run interface {
 	// Abort gives the thread back when no answer could be started.
 	Abort()
 }
+
+// Marker is a sink that can give its frames ids: with the next Send a reader has
+// everything up to the event with that id of the thread's event stream.
+type Marker interface{ Mark(id uint64) }
 
 // Sink takes the frames of one run in order. The frames' bytes are valid during
 // the call only.

@@ -3,19 +3,33 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
 
+var program string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "aguigate-record-")
+		if err == nil {
+			defer os.RemoveAll(dir)
+			program, err = build(context.Background(), dir)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
 // What a run writes does not grow with its conversation [HIST-1]: a run of a
 // thread's last quarter writes as often as one of the second, and as many bytes.
 func TestWritesStayFlat(t *testing.T) {
-	program, err := build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	// Several threads, since a run's bytes rise and fall between two pages of one.
-	size := size{threads: 4, messages: 96}
+	size := size{threads: 4, messages: 80}
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			steps, err := counted(t.Context(), program, t.TempDir(), k, size, func(step) {})
@@ -65,7 +79,7 @@ func TestGrowthIsFound(t *testing.T) {
 // were counted.
 func TestQuickRun(t *testing.T) {
 	var out, news strings.Builder
-	o := options{size: size{threads: 2, messages: 20}, only: "text,resolve", out: &out, news: &news}
+	o := options{size: size{threads: 2, messages: 20}, only: "text,resolve", program: program, out: &out, news: &news}
 	if err := o.run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -44,6 +44,7 @@ var accessTable = []struct {
 	{"GET /agents/none", "", [7]string{"401 unauthenticated", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found"}},
 	{"POST /agents/demo/run", "RUN", [7]string{"401 unauthenticated", "200", "404 thread_not_found", "NEW", "404 thread_not_found", "200", "200"}},
 	{"POST /agents/staff/run", "RUN", [7]string{"401 unauthenticated", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "404 agent_not_found", "NEW"}},
+	{"POST /agents/demo/connect", `{"threadId":"trip","runId":"c1","state":{},"messages":[],"tools":[],"context":[],"forwardedProps":{}}`, [7]string{"401 unauthenticated", "200", "404 thread_not_found", "200", "404 thread_not_found", "200", "200"}},
 	{"GET /v1/threads/trip/invocations", "", [7]string{"401 unauthenticated", "200", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "200", "200"}},
 	{"POST /v1/threads/trip/resolve", `{"results":[{"id":"INV","result":1}]}`, [7]string{"401 unauthenticated", "200", "404 thread_not_found", "404 thread_not_found", "404 thread_not_found", "200", "200"}},
 	{"GET /v1/invocations/INV", "", [7]string{"401 unauthenticated", "200", "404 invocation_not_found", "404 invocation_not_found", "404 invocation_not_found", "200", "200"}},

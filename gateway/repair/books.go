@@ -65,7 +65,10 @@ func (c *Chain) note(e *event) {
 }
 
 func (b *books) opened(list []string, id string) []string {
-	if len(list) >= maxOpen || len(id) > maxID {
+	switch {
+	case id == "", find(list, []byte(id)) >= 0: // nothing could tell it from another
+		return list
+	case len(list) >= maxOpen, len(id) > maxID:
 		b.full = true
 		return list
 	}
@@ -90,6 +93,13 @@ func find(list []string, id []byte) int {
 }
 
 func (b *books) openCall(c openCall) {
+	if i := b.call([]byte(c.id)); i >= 0 {
+		b.calls[i] = c
+		return
+	}
+	if c.id == "" {
+		return
+	}
 	if len(b.calls) >= maxOpen || len(c.id) > maxID || len(c.tool) > maxID {
 		b.full = true
 		return
@@ -109,9 +119,9 @@ func (b *books) call(id []byte) int {
 // listOf is the open things that events of kind k begin, go on with or end.
 func (b *books) listOf(k kind) []string {
 	switch k {
-	case textStart, textContent, textEnd:
+	case textStart, textContent, textEnd, textChunk:
 		return b.texts
-	case thoughtStart, thoughtContent, thoughtEnd:
+	case thoughtStart, thoughtContent, thoughtEnd, thoughtChunk:
 		return b.thoughts
 	}
 	return b.spans

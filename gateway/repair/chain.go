@@ -154,9 +154,11 @@ func (c *Chain) newID(what string) string {
 	return c.set.Run + "-" + what + "-" + strconv.Itoa(c.made)
 }
 
-// nextRun begins another run in the same response; the machine joins it into the
-// client's and gives ids that come again their own names [RUN-2].
+// nextRun begins another run in the same response. The machine joins it into the
+// client's and gives ids that come again their own names [RUN-2]; steps, which
+// have none, are still open.
 func (c *Chain) nextRun() {
 	c.over = false
-	c.books, c.lanes, c.shared, c.twice, c.lead = books{}, lanes{}, shared{}, doubled{}, leading{}
+	c.books = books{steps: c.books.steps, full: c.books.full}
+	c.lanes, c.shared, c.twice, c.lead = lanes{}, shared{}, doubled{}, leading{}
 }

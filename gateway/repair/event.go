@@ -87,13 +87,14 @@ func (e *event) load(f agui.Frame) {
 // scan walks the members once for all steps.
 func (e *event) scan() {
 	e.at, e.nulls, e.odd = [keys]span{}, false, false
-	for m := walk(e.f.Raw); m.next(); {
+	m := walk(e.f.Raw)
+	for m.next() {
 		first := m.b[m.from]
 		if first == 'n' {
 			e.nulls = true
 		}
 		k := noted(m.b[m.keyFrom:m.keyTo])
-		if k == keys {
+		if k == keys && bytes.IndexByte(m.b[m.keyFrom:m.keyTo], '\\') >= 0 {
 			k = noted(m.key())
 		}
 		if k == keys {
@@ -201,17 +202,17 @@ func (m *walker) next() bool {
 	if i < len(b) && b[i] == ',' {
 		i = blank(b, i+1)
 	}
-	if i >= len(b) || b[i] != '"' {
-		return false
-	}
 	end := stringEnd(b, i)
 	m.keyFrom, m.keyTo = i+1, end-1
 	i = blank(b, end)
 	if end <= m.keyFrom || i >= len(b) || b[i] != ':' {
 		return false
 	}
-	i = blank(b, i+1)
-	m.from, m.to = i, valueEnd(b, i)
+	if i = blank(b, i+1); i < len(b) && b[i] == '"' {
+		m.from, m.to = i, stringEnd(b, i)
+	} else {
+		m.from, m.to = i, valueEnd(b, i)
+	}
 	m.i = m.to
 	return m.to > m.from
 }
@@ -226,7 +227,7 @@ func (m *walker) key() []byte {
 }
 
 func blank(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+	for i < len(b) && b[i] <= ' ' && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
 	}
 	return i
@@ -234,6 +235,9 @@ func blank(b []byte, i int) int {
 
 // stringEnd gives the index after the string that opens at i, i when it has none.
 func stringEnd(b []byte, i int) int {
+	if i >= len(b) || b[i] != '"' {
+		return i
+	}
 	for j := i + 1; j < len(b); {
 		n := bytes.IndexByte(b[j:], '"')
 		if n < 0 {

@@ -22,6 +22,9 @@ var expanded = map[kind]struct {
 // A call that a RUN_ERROR cuts gets no END [RUN-3]; texts are the machine's to
 // close.
 func (c *Chain) expandChunks(e *event) bool {
+	if c.active(rowStartTwice) && c.chunkOfOpen(e) {
+		c.asCarrier(e)
+	}
 	going, over := c.keepLanes(e)
 	if !c.expand {
 		return true
@@ -61,6 +64,33 @@ func (c *Chain) expandChunks(e *event) bool {
 		e.before = append(e.before, f)
 	}
 	return false
+}
+
+// chunkOfOpen reports a chunk of something that was begun by a START: a client
+// would start it once more.
+func (c *Chain) chunkOfOpen(e *event) bool {
+	if e.kind != textChunk && e.kind != thoughtChunk && e.kind != callChunk {
+		return false
+	}
+	id := e.bytes(idKey(e.kind))
+	if e.kind == callChunk {
+		return len(id) > 0 && c.books.call(id) >= 0
+	}
+	if name := c.shared.name(sortOf(e.kind), id); name != "" {
+		id = []byte(name)
+	}
+	return len(id) > 0 && find(c.books.listOf(e.kind), id) >= 0
+}
+
+// asCarrier makes CONTENT or ARGS of such a chunk.
+func (c *Chain) asCarrier(e *event) {
+	c.did(rowStartTwice)
+	to := expanded[e.kind]
+	f := e.f.WithText("type", string(to.carry))
+	for _, name := range to.startOnly {
+		f = f.Without(name)
+	}
+	e.load(f)
 }
 
 // end is the END that a client makes for the lane.

@@ -48,10 +48,11 @@ var fieldsOf = [kinds][]string{
 	subagentError:    {"subagentRunId", "message", "code"},
 }
 
-// fieldNames is on although the strict reader refuses other spellings [SEC-1]:
-// what that rule is afraid of is one event that two parsers read differently.
-// Written with the protocol's own keys it has one reading for everybody behind
-// us. An event that holds a field in two spellings keeps both and is refused.
+// fieldNames is off because the contract refuses other spellings in an upstream's
+// frame [SEC-1]. Turned on it does not bring back what that rule is afraid of, one
+// event that two parsers read differently: what leaves has the protocol's own
+// keys only, and an event that holds a field in two spellings keeps both and is
+// refused.
 func (c *Chain) fieldNames(e *event) bool {
 	raw, n := respelt(e.f.Raw, e.kind)
 	if n > 0 {
@@ -95,7 +96,8 @@ func respelt(raw []byte, k kind) (_ []byte, n int) {
 func rename(obj []byte, a, b []string) (_ []byte, n int) {
 	var out []byte
 	done := 0
-	for m := walk(obj); m.next(); {
+	m := walk(obj)
+	for m.next() {
 		right := meant(string(m.key()), a, b)
 		if right == "" || times(obj, right) != 1 {
 			continue
@@ -113,7 +115,8 @@ func rename(obj []byte, a, b []string) (_ []byte, n int) {
 // times counts the members that are name in any spelling.
 func times(obj []byte, name string) (n int) {
 	want := bare(name)
-	for m := walk(obj); m.next(); {
+	m := walk(obj)
+	for m.next() {
 		if bare(string(m.key())) == want {
 			n++
 		}

@@ -51,7 +51,11 @@ func (c *Chain) missingChunkID(e *event) bool {
 		}
 		return true
 	}
-	e.putText(messageID, c.newID(wordOf(e.kind)))
+	if open := c.books.listOf(e.kind); len(open) > 0 && c.active(rowStartTwice) {
+		e.putText(messageID, open[len(open)-1]) // START and chunks, mixed
+	} else {
+		e.putText(messageID, c.newID(wordOf(e.kind)))
+	}
 	c.did(rowMissingIDs)
 	return true
 }

@@ -13,18 +13,25 @@ const longestBefore = 512
 // all events are that: an agent's text comes in hundreds of deltas, and what was
 // found of the first one holds until something else comes.
 func (c *Chain) goesOn(f agui.Frame) bool {
-	n, last := len(c.before), len(f.Raw)-2
-	if n == 0 || last <= n || f.Type != c.kind || f.Raw[last] != '"' || f.Raw[last+1] != '}' {
+	n := len(c.before)
+	if n == 0 || len(f.Raw) < n || f.Type != c.kind || !bytes.Equal(f.Raw[:n], c.before) {
 		return false
 	}
-	if !bytes.Equal(f.Raw[:n], c.before) {
-		return false
-	}
-	return stringEnd(f.Raw, n-1) == last+1 // from the quote that opens the delta
+	end := stringEnd(f.Raw, n-1) // from the quote that opens the delta
+	return end > n+1 && endsPlainly(f.Raw[end:])
 }
 
-// remember keeps the beginning of f, when f is a delta at its event's end that no
-// step had anything to do with.
+// endsPlainly tells what may stand behind the delta: nothing, or the time.
+func endsPlainly(tail []byte) bool {
+	if string(tail) == "}" {
+		return true
+	}
+	time, ok := bytes.CutPrefix(tail, []byte(`,"timestamp":`))
+	return ok && len(time) > 1 && len(time) <= 16 && time[len(time)-1] == '}' && digits(time[:len(time)-1])
+}
+
+// remember keeps the beginning of f up to its delta, when no step had anything to
+// do with it.
 func (c *Chain) remember(f agui.Frame, out []agui.Frame) {
 	c.before = c.before[:0]
 	e := &c.top
@@ -32,7 +39,7 @@ func (c *Chain) remember(f agui.Frame, out []agui.Frame) {
 		return
 	}
 	at := e.at[delta]
-	if at.to-at.from <= 2 || int(at.to) != len(f.Raw)-1 || at.from >= longestBefore {
+	if at.to-at.from <= 2 || at.from >= longestBefore || !endsPlainly(f.Raw[at.to:]) {
 		return
 	}
 	if e.kind == callArgs && !c.settled(e) {

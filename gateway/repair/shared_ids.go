@@ -59,7 +59,7 @@ func (c *Chain) sharedIDs(e *event) bool {
 		changed = s.goOn(e)
 	case textEnd, thoughtEnd:
 		changed = s.show(e, messageID, s.name(sortOf(e.kind), e.bytes(messageID)))
-		s.end(e.bytes(messageID))
+		s.end(sortOf(e.kind), e.bytes(messageID))
 	case textChunk, thoughtChunk:
 		if e.opens {
 			changed = s.show(e, messageID, s.begin(sortOf(e.kind), e.bytes(messageID)))
@@ -207,8 +207,8 @@ func (s *shared) set(id string, u use) bool {
 }
 
 // end notes that the message shown as id has ended.
-func (s *shared) end(id []byte) {
-	if u, ok := s.used[string(id)]; ok {
+func (s *shared) end(of sort, id []byte) {
+	if u := s.used[string(id)]; u.open && u.sort == of { // a stray END ends nothing
 		u.open, u.turn = false, s.turn
 		s.used[string(id)] = u
 	}
@@ -222,7 +222,7 @@ func (s *shared) ended(k kind, id string) {
 	if name := s.name(sortOf(k), []byte(id)); name != "" {
 		id = name
 	}
-	s.end([]byte(id))
+	s.end(sortOf(k), []byte(id))
 }
 
 // holdsCall: a client makes a message for a call that has none, under the

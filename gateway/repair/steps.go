@@ -54,7 +54,7 @@ var (
 var table = [rows]repair{
 	rowTypeNames: {Info{"type_names", "Reads event types in another spelling, such as text_message_start or TextMessageStart.", true, "RUN-7"},
 		setOf(other), (*Chain).typeNames},
-	rowFieldNames: {Info{"field_names", "Reads protocol fields in another spelling, such as message_id, where only one field can be meant; off, such an event ends the run.", true, "SEC-1"},
+	rowFieldNames: {Info{"field_names", "Reads protocol fields in another spelling, such as message_id, where only one field can be meant; off, such an event ends the run.", false, "SEC-1"},
 		setOf(messagesSnapshot), (*Chain).fieldNames},
 	rowErrorFrames: {Info{"error_frames", "Makes RUN_ERROR of the error objects of other protocols, such as {\"error\":{\"message\":…}} and {\"detail\":…}; off, they end the run as a protocol error.", true, "RUN-8"},
 		setOf(other), (*Chain).errorFrames},
@@ -78,7 +78,7 @@ var table = [rows]repair{
 		deltas, (*Chain).emptyDeltas},
 	rowPlaceholders: {Info{"placeholder_results", "Drops the placeholder, such as an empty text or \"pending\", that an agent gives as result of a client's call in the run that makes it, so that the client is asked.", false, "F031"},
 		setOf(callStart, callChunk, callResult), (*Chain).placeholders},
-	rowStartTwice: {Info{"start_twice", "Drops a second START of a text, reasoning or tool call that is open.", true, "F043"},
+	rowStartTwice: {Info{"start_twice", "Drops a second START of a text, reasoning or tool call that is open, and reads chunks of one as CONTENT or ARGS.", true, "F043"},
 		setOf(textStart, thoughtStart, spanStart, callStart), (*Chain).startTwice},
 	rowMissingStart: {Info{"missing_start", "Starts a text or reasoning message that goes on without a START.", true, "F043"},
 		setOf(textContent, thoughtContent), (*Chain).missingStart},

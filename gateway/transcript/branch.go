@@ -15,6 +15,7 @@ const maxViews = 8
 // who they are, but a list that goes on from what one of them was sent is that
 // one's.
 type View struct {
+	ID  string    `json:"id"` // key of the run it was noted by
 	Has Set       `json:"has"`
 	At  time.Time `json:"at"`
 }
@@ -103,7 +104,13 @@ const (
 // messages are left out by many clients.
 func match(x *Index, has, shown Set) (rank, share int) {
 	rank = fits
-	gap := false
+	gap, other := false, false
+	for at := range shown.All {
+		switch x.At(at).Role {
+		case agui.RoleUser, agui.RoleAssistant:
+			other = other || !has.Has(at)
+		}
+	}
 	for at := range has.All {
 		if at >= x.Len() {
 			break
@@ -122,14 +129,21 @@ func match(x *Index, has, shown Set) (rank, share int) {
 			rank = overlaps
 		}
 	}
+	if other && rank == fits {
+		rank = overlaps
+	}
 	return rank, share
 }
 
-// Keep enters what a client now has: the view it went on from is replaced.
-func Keep(views []View, at int, has Set, now time.Time) []View {
+// Keep enters what a client now has under id. The view it went on from, at from or
+// under the same id, is replaced.
+func Keep(views []View, from int, id string, has Set, now time.Time) []View {
 	out := slices.Clone(views)
-	if at >= 0 && at < len(out) {
-		out = slices.Delete(out, at, at+1)
+	if i := slices.IndexFunc(out, func(v View) bool { return v.ID == id }); i >= 0 {
+		from = i
+	}
+	if from >= 0 && from < len(out) {
+		out = slices.Delete(out, from, from+1)
 	}
 	if len(out) >= maxViews {
 		oldest := 0
@@ -140,7 +154,7 @@ func Keep(views []View, at int, has Set, now time.Time) []View {
 		}
 		out = slices.Delete(out, oldest, oldest+1)
 	}
-	return append(out, View{Has: has, At: now})
+	return append(out, View{ID: id, Has: has, At: now})
 }
 
 // Slot is one message of a merged list: the client's, or one it was never sent.

@@ -40,6 +40,7 @@ func (f *Frontend) Routes() []carrier.Route {
 		{Method: "GET", Path: "/agents", Handle: f.list},
 		{Method: "GET", Path: "/agents/{agent}", Handle: f.describe},
 		{Method: "POST", Path: "/agents/{agent}/run", Handle: f.run, Body: true},
+		{Method: "POST", Path: "/agents/{agent}/connect", Handle: f.connect, Body: true},
 		{Method: "POST", Path: "/agents/{agent}/stop", Handle: f.stop, Body: true},
 	}
 }
@@ -68,6 +69,17 @@ func (f *Frontend) describe(r *carrier.Request) error {
 
 // run takes a RunAgentInput and answers with the run's events.
 func (f *Frontend) run(r *carrier.Request) error {
+	return f.stream(r, f.gateway.Begin, false)
+}
+
+// connect takes a RunAgentInput too, of which its thread and run ids count, and
+// answers with the thread and what runs on it.
+func (f *Frontend) connect(r *carrier.Request) error {
+	return f.stream(r, f.gateway.Connect, true)
+}
+
+// stream answers with what begin begins. Frames have ids where marked [RUN-1].
+func (f *Frontend) stream(r *carrier.Request, begin func(context.Context, *frontend.Turn) (frontend.Run, error), marked bool) error {
 	// The agent comes first: a body for an agent that is not there is not judged.
 	if _, err := f.gateway.Agent(r.Principal, r.Param("agent")); err != nil {
 		return err
@@ -81,7 +93,7 @@ func (f *Frontend) run(r *carrier.Request) error {
 	}
 	ctx, release := r.Context(0)
 	defer release()
-	run, err := f.gateway.Begin(ctx, &frontend.Turn{
+	run, err := begin(ctx, &frontend.Turn{
 		Principal: r.Principal, RequestID: r.ID, Frontend: Name, Agent: r.Param("agent"),
 		Input: in, Digest: sha256.Sum256(r.Body()), Modern: modern(in, r), Header: r.Header,
 	})
@@ -98,6 +110,9 @@ func (f *Frontend) run(r *carrier.Request) error {
 	// [RUN-1].
 	err = r.Stream("text/event-stream", func(ctx context.Context, w *carrier.Stream) error {
 		w.KeepAlive(run.KeepAlive(), []byte(agui.KeepAlive))
+		if marked {
+			return run.Stream(ctx, &markedSink{sink: sink{w: w}})
+		}
 		return run.Stream(ctx, &sink{w: w})
 	})
 	if err != nil {
@@ -134,5 +149,28 @@ func (s *sink) Send(frames []agui.Frame) error {
 	if cap(s.buf) > keepBuffer {
 		s.buf = nil
 	}
+	return err
+}
+
+// markedSink writes frames behind the id a reader may come back with. Only the last
+// frame of a write has the newest: who has lost the others gets them again.
+type markedSink struct {
+	sink
+	last, next uint64
+}
+
+func (s *markedSink) Mark(id uint64) { s.next = id }
+
+func (s *markedSink) Send(frames []agui.Frame) error {
+	s.buf = s.buf[:0]
+	for i, f := range frames {
+		id := s.last
+		if i == len(frames)-1 {
+			id = s.next
+		}
+		s.buf = agui.AppendSSEWithID(s.buf, id, f)
+	}
+	s.last = s.next
+	_, err := s.w.Write(s.buf)
 	return err
 }

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -11,9 +12,9 @@ import (
 	"github.com/aguigate/aguigate/protocol/agui"
 )
 
-// With -streams FILE the random streams are written as the clients get them, for
-// testdata/check.mjs to try on the real ones.
-var streamsTo = flag.String("streams", "", "write the random streams, as each profile gets them, to this file")
+// With -streams FILE the random and the golden streams are written as the clients
+// get them, for testdata/check.mjs to try on the real ones.
+var streamsTo = flag.String("streams", "", "append the streams, as each profile gets them, to this file")
 
 // palette are events of few ids, names and owners, so that a random choice of them
 // often meets. Which of them fits is asked of agui.Sequence.
@@ -134,30 +135,37 @@ func TestRandomStreams(t *testing.T) {
 	a := load(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	kinds := map[agui.Type]int{}
-	var file []byte
-	for i := range 250 {
-		frames := stream(120, r.IntN)
+	for i := range 100 {
+		frames := stream(100, r.IntN)
 		for _, f := range frames {
 			kinds[f.Type]++
 		}
 		for _, p := range []*Profile{v0045, v0059} {
 			out := survives(t, a, p, frames)
-			line := fmt.Sprintf(`{"profile":"%s","name":"random stream %d","events":%s}`, p.name, i, join(bytesOf(out)))
-			file = append(append(file, line...), '\n')
+			keep(t, p, fmt.Sprintf("random stream %d", i), out)
 		}
-		out := through(v1.NewToClient(), frames)
-		line := fmt.Sprintf(`{"profile":"1.0","name":"random stream %d","events":%s}`, i, join(bytesOf(out)))
-		file = append(append(file, line...), '\n')
+		keep(t, v1, fmt.Sprintf("random stream %d", i), through(v1.NewToClient(), frames))
 	}
 	for _, f := range palette {
 		if kinds[f.Type] == 0 {
 			t.Errorf("no stream has a %s", f.Type)
 		}
 	}
-	if *streamsTo != "" {
-		if err := os.WriteFile(*streamsTo, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+}
+
+// keep appends a stream to the file of -streams, if there is one.
+func keep(t *testing.T, p *Profile, name string, frames []agui.Frame) {
+	t.Helper()
+	if *streamsTo == "" {
+		return
+	}
+	file, err := os.OpenFile(*streamsTo, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintf(file, `{"profile":"%s","name":"%s","events":%s}`+"\n", p.name, name, join(bytesOf(frames)))
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -209,7 +209,7 @@ func (t *FromUpstream) repaired(f agui.Frame) agui.Frame {
 
 func wholeTimestamp(f agui.Frame) agui.Frame {
 	raw := f.Field("timestamp")
-	if strictjson.KindOf(raw) != strictjson.Number || bytes.IndexAny(raw, ".eE") < 0 {
+	if strictjson.KindOf(raw) != strictjson.Number || !bytes.ContainsAny(raw, ".eE") {
 		return f
 	}
 	v, err := strconv.ParseFloat(string(raw), 64)

@@ -21,7 +21,7 @@ import (
 const (
 	linOps      = 50 // on one thread
 	linAtOnce   = 12 // threads
-	linPatience = 5 * time.Second
+	linPatience = 20 * time.Second
 )
 
 // A gateway under a crowd does what one after the other could have done: 100,000
@@ -91,6 +91,9 @@ func (w *linWorld) check(threads int, seed uint64) {
 	})
 	w.t.Logf("%d operations on %d threads in %.1f s: %s; the agent was asked %d times; %d operations with those of the runs, judged in %.1f s",
 		total, threads, acted.Seconds(), kinds, asked, seen, (time.Since(begun) - acted).Seconds())
+	if n := w.failed.Load(); n > 0 {
+		w.t.Errorf("%d things are wrong; the first five are shown", n)
+	}
 	if want := int64(threads * linOps); total < want {
 		w.t.Errorf("%d operations, want %d", total, want)
 	}
@@ -115,18 +118,12 @@ func each(cases []*linCase, f func(*linCase)) {
 	wg.Wait()
 }
 
-// history makes one thread and lets a crowd at it.
-func (w *linWorld) history(i int, seed uint64) *linCase {
+// newCase makes one thread, whose agent behaves in one way or another.
+func (w *linWorld) newCase(i int, seed uint64) *linCase {
 	rng := rand.New(rand.NewPCG(seed, uint64(i)))
-	agent := []string{"queue", "reject"}[i%2]
-	c := &linCase{w: w, ref: frontend.ThreadRef{Thread: fmt.Sprintf("th%d", i), Agent: agent}}
-	c.h = &linHistory{clock: w.take.now, runs: map[string]*linRun{}}
-	linger := rng.IntN(5) < 2
-	open := linManner{opens: true}
-	if linger {
-		open.pause = time.Duration(2+rng.IntN(8)) * time.Millisecond
-	}
-	c.h.asks = []linManner{open}
+	c := &linCase{w: w, ref: frontend.ThreadRef{Thread: fmt.Sprintf("th%d", i), Agent: []string{"queue", "reject"}[i%2]}}
+	open := linManner{opens: true, pause: time.Duration(2+rng.IntN(8)) * time.Millisecond}
+	c.h = &linHistory{clock: w.take.now, runs: map[string]*linRun{}, asks: []linManner{open}}
 	for range 8 {
 		m := linManner{refuse: rng.IntN(8) == 0}
 		if rng.IntN(2) == 0 {
@@ -138,7 +135,14 @@ func (w *linWorld) history(i int, seed uint64) *linCase {
 		c.h.asks = append(c.h.asks, m)
 	}
 	w.take.threads.Store(c.ref.Thread, c.h)
-	wait := c.begin(rng, linger)
+	return c
+}
+
+// history lets a crowd at one thread.
+func (w *linWorld) history(i int, seed uint64) *linCase {
+	rng := rand.New(rand.NewPCG(seed, uint64(i)+1<<32))
+	c := w.newCase(i, seed)
+	wait := c.begin(rng, rng.IntN(5) < 2)
 	if wait == nil {
 		return nil
 	}
@@ -165,8 +169,8 @@ func (c *linCase) judge() int {
 			return len(ops)
 		}
 	}
-	dbg(c, model, c.thin(ops))
-	c.w.wrong("%s (%s): %s\nbegins with %+v\n%s", c.ref.Thread, c.ref.Agent, result, c.first, smallest(model, c.thin(ops)))
+	text := smallest(model, c.thin(ops))
+	c.w.wrong("%s (%s): %s\nbegins with %+v\n%s", c.ref.Thread, c.ref.Agent, result, c.first, text)
 	return len(ops)
 }
 
