@@ -27,7 +27,7 @@ const (
 // A gateway under a crowd does what one after the other could have done: 100,000
 // concurrent settlements, stops, continuations and reads.
 func TestLinearizable(t *testing.T) {
-	s, err := store.Open(context.Background(), store.Options{Dir: store.Memory})
+	s, err := store.Open(context.Background(), store.Options{Dir: store.Memory, OpTimeout: linPatience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestLinearizableReplicas(t *testing.T) {
 	}
 	var stores []*store.Store
 	for range 2 {
-		s, err := store.Open(context.Background(), store.Options{NATS: ns.ClientURL(), Replicas: 1, Prefix: "test"})
+		s, err := store.Open(context.Background(), store.Options{NATS: ns.ClientURL(), Replicas: 1, Prefix: "test", OpTimeout: linPatience})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -469,7 +469,7 @@ func (c *linCase) settleDown() {
 			return
 		}
 		switch {
-		case t.Run != nil || len(t.Queue) > 0:
+		case g.busy(t.Run) || len(t.Queue) > 0:
 			continue
 		case rd.Duty == nil || rd.Duty.State != tool.DutyDue && rd.Duty.State != tool.DutySent:
 			for call := range c.invs {

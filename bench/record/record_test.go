@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 // thread's last quarter writes as often as one of the second, and as many bytes.
 func TestWritesStayFlat(t *testing.T) {
 	// Several threads, since a run's bytes rise and fall between two pages of one.
-	size := size{threads: 4, messages: 80}
+	size := size{threads: 3, messages: 80}
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			steps, err := counted(t.Context(), program, t.TempDir(), k, size, func(step) {})

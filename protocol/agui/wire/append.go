@@ -12,8 +12,8 @@ import (
 )
 
 // Append writes one event behind its length, byte for byte as the 1.0.0 encoder
-// would. f.Raw must have been checked, as ParseFrame does; what doc.go lists is
-// lost without a word.
+// would (but JavaScript puts keys that look like numbers first). f.Raw must have
+// been checked, as ParseFrame does; what doc.go lists is lost without a word.
 //
 // ok is false, and nothing written, for a type that the envelope does not have:
 // every type of 1.0 is in it, those of 0.0.x that were renamed since are not.
@@ -28,8 +28,7 @@ func Append(dst []byte, f agui.Frame) (out []byte, ok bool, err error) {
 		return dst, false, nil
 	}
 	start := len(dst)
-	e := encoder{out: append(dst, make([]byte, prefixSize)...)}
-	e.holes = e.first[:0]
+	e := encoder{out: append(dst, make([]byte, prefixSize)...), holes: make([]hole, 0, 4)}
 	p := e.event(number, &events[number-1], f.Raw)
 	if p == nil {
 		e.fill()
@@ -51,7 +50,6 @@ type encoder struct {
 	out   []byte
 	holes []hole
 	wider int // bytes that the holes closed so far will take
-	first [8]hole
 }
 
 // hole is a length that is to stand at a place of out.
@@ -112,7 +110,7 @@ func (e *encoder) event(number int, ev *event, raw []byte) *problem {
 		}
 	}
 	e.tag(number, bytesType)
-	whole := e.open()
+	all := e.open()
 	e.tag(1, bytesType)
 	head := e.open()
 	if ev.enum != 0 {
@@ -125,7 +123,7 @@ func (e *encoder) event(number int, ev *event, raw []byte) *problem {
 	if p := e.fields(ev.of, &own); p != nil {
 		return p
 	}
-	e.close(whole)
+	e.close(all)
 	return nil
 }
 
@@ -167,8 +165,8 @@ func (e *encoder) message(m *message, raw []byte) *problem {
 }
 
 func (e *encoder) fields(m *message, s *slots) *problem {
-	if m.split != nil {
-		if p := m.split(s); p != nil {
+	if m.spread != whole {
+		if p := m.spread.apart(s); p != nil {
 			return p
 		}
 	}

@@ -37,7 +37,7 @@ func TestDecoderRefuses(t *testing.T) {
 		"another type in base":     {string(framed("\x1a\x07\x0a\x02\x08\x03\x12\x01m")), "upstream_protocol_error"},
 		"a string that is no text": {string(framed("\x1a\x07\x0a\x02\x08\x02\x12\x01\xff")), "upstream_protocol_error /messageId"},
 		"a key that is no text":    {string(framed("\x3a\x0f\x0a\x02\x08\x06\x12\x09\x2a\x07\x0a\x05\x0a\x01\xff\x12\x00")), "upstream_protocol_error /snapshot"},
-		"a timestamp beyond 2^53":  {string(framed("\x1a\x0c\x0a\x0a\x08\x02\x10\x80\x80\x80\x80\x80\x80\x80\x20")), "upstream_protocol_error /timestamp"},
+		"a timestamp beyond 2^53":  {string(framed("\x1a\x0d\x0a\x0b\x08\x02\x10\x80\x80\x80\x80\x80\x80\x80\x10")), "upstream_protocol_error /timestamp"},
 		"two forms of content":     {string(framed("\xb2\x01\x0b\x0a\x02\x08\x15\x2a\x01x\x3a\x02\x0a\x00")), "upstream_protocol_error /content"},
 	} {
 		_, d, err := decodeAll(0, []byte(c.in))

@@ -28,6 +28,7 @@
 //   - null of an optional field is the field left out. A missing list is an
 //     empty one; an empty toolCalls, usage or pendingToolCallIds is a missing
 //     one.
+//   - A key "__proto__" in free JSON is written and read here, the packages lose it.
 //   - Half a surrogate pair becomes U+FFFD.
 //   - A content part, or the source of one, of a type the protocol does not know
 //     drops the part, as it does in a 1.0 client. Parts of type "binary" become

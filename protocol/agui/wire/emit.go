@@ -26,7 +26,7 @@ func (e *emitter) event(b []byte) (agui.Type, *problem) {
 	if p := ev.of.read(payload, own[:]); p != nil {
 		return "", p
 	}
-	var base [most]got
+	var base [4]got
 	if !own[0].set {
 		return "", bad("has no base event")
 	}
@@ -131,8 +131,8 @@ func (e *emitter) members(m *message, s []got) *problem {
 		var p *problem
 		switch {
 		case f.form:
-		case m.join != nil && i == m.joined:
-			p = m.join(e, s)
+		case m.spread != whole && i == m.spread.place():
+			p = e.together(m.spread, s)
 		default:
 			p = e.member(f, s[i])
 		}

@@ -41,7 +41,7 @@ type field struct {
 	need bool // JSON without it has no form on the wire: it would come back as something else
 
 	// form marks a field that carries one form of another JSON member, and has no
-	// member of its own. Split fills it, join reads it.
+	// member of its own; its name is where its content stands in JSON.
 	form bool
 }
 
@@ -53,11 +53,9 @@ type message struct {
 	// the object's "type".
 	union bool
 
-	// split takes a JSON member apart that is spread over several fields; join,
-	// called where field joined stands, writes it.
-	split  func(s *slots) *problem
-	join   func(e *emitter, s []got) *problem
-	joined int
+	// spread names the member of JSON that is spread over several fields, none for
+	// most messages; spread.go takes it apart and puts it together.
+	spread spread
 }
 
 // most is the number of fields of the largest message.
@@ -120,9 +118,9 @@ var (
 
 	chatMessage = &message{
 		fields: []field{str("id"), str("role"), may("content"), may("name"), many(mayList, "toolCalls", toolCall),
-			may("toolCallId"), may("error"), form(many(list, "contentParts", part)), object("metadata"),
-			may("subagentRunId"), may("encryptedValue"), may("activityType"), form(object("activityContent"))},
-		split: splitMessage, join: joinMessage, joined: messageContent,
+			may("toolCallId"), may("error"), form(many(list, "content", part)), object("metadata"),
+			may("subagentRunId"), may("encryptedValue"), may("activityType"), form(object("content"))},
+		spread: contentOfMessage,
 	}
 
 	tool = plain(str("name"), str("description"), free("parameters"), object("metadata"))
@@ -134,7 +132,7 @@ var (
 		may("protocolVersion"))
 )
 
-// Places of the fields that split and join know.
+// Places of the fields that spread.go knows.
 const (
 	messageRole, messageContent, messageParts, messageActivity = 1, 2, 7, 12
 	resultContent, resultParts                                 = 4, 6

@@ -58,16 +58,18 @@ var events = [...]event{
 }
 
 var (
-	toolCallResult   = joining(resultContent, splitResult, joinResult, owner, str("messageId"), str("toolCallId"), may("content"), may("role"), form(many(list, "contentParts", part)))
-	subagentFinished = joining(subagentOutcome, splitSubagent, joinSubagent, str("subagentRunId"), free("result"), field{name: "outcome", kind: text}, form(many(texts, "interruptIds", nil)))
-	runFinished      = joining(runOutcome, splitRun, joinRun, str("threadId"), str("runId"), free("result"),
-		field{name: "outcome", kind: text}, form(many(mayList, "interrupts", interrupt)), many(mayList, "usage", usage),
-		form(many(texts, "pendingToolCallIds", nil)))
+	toolCallResult = spreading(contentOfResult, owner, str("messageId"), str("toolCallId"), may("content"), may("role"),
+		form(many(list, "content", part)))
+	runFinished = spreading(outcomeOfRun, str("threadId"), str("runId"), free("result"),
+		field{name: "outcome", kind: text}, form(many(mayList, "outcome/interrupts", interrupt)),
+		many(mayList, "usage", usage), form(many(texts, "outcome/pendingToolCallIds", nil)))
+	subagentFinished = spreading(outcomeOfSubagent, str("subagentRunId"), free("result"),
+		field{name: "outcome", kind: text}, form(many(texts, "outcome/interruptIds", nil)))
 )
 
-func joining(at int, split func(*slots) *problem, join func(*emitter, []got) *problem, fields ...field) *message {
+func spreading(s spread, fields ...field) *message {
 	m := ofEvent(fields...)
-	m.split, m.join, m.joined = split, join, at
+	m.spread = s
 	return m
 }
 
