@@ -11,6 +11,7 @@ import (
 	"github.com/aguigate/aguigate/adapters/upstream"
 	"github.com/aguigate/aguigate/gateway/config"
 	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/agui/profile"
 	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/principal"
 	"github.com/aguigate/aguigate/protocol/strictjson"
@@ -137,6 +138,24 @@ func (a *agent) schema(raw []byte) (*tool.Schema, error) {
 	}
 	a.schemas.Add(key, s)
 	return s, nil
+}
+
+// profile is what a client of this agent speaks: what it says, else what the agent's
+// configuration takes such clients for [RUN-11].
+func (a *agent) profile(said string) *profile.Profile {
+	for _, name := range []string{said, a.conf.LegacyProfile, "0.0.59"} {
+		if p, ok := profile.Of(name); ok {
+			return p
+		}
+	}
+	return nil
+}
+
+// speak sets the run up for what its client speaks.
+func (r *liveRun) speak() {
+	if !r.profile.Modern() {
+		r.older = r.profile.NewToClient()
+	}
 }
 
 // public is what a caller may know of the agent.

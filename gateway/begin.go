@@ -60,12 +60,15 @@ func (g *Gateway) newRun(ctx context.Context, t *frontend.Turn) (*liveRun, error
 	if err != nil {
 		return nil, err
 	}
-	return &liveRun{
-		list: read(t.Input.Messages), key: th.key, feed: feeding{space: th.space()},
+	r := &liveRun{
+		profile: a.profile(t.Profile),
+		list:    read(t.Input.Messages), key: th.key, feed: feeding{space: th.space()},
 		g: g, turn: t, agent: a, thread: th, offer: offer, begun: g.now(), headers: headers,
 		state: activeRun{ID: t.Input.RunID, Round: newID(), Holder: g.instance, Digest: t.Digest[:16],
 			Started: g.now(), Lease: g.now().Add(lease)},
-	}, nil
+	}
+	r.speak()
+	return r, nil
 }
 
 // begin decides how the turn goes on: at once, behind others, or as a second

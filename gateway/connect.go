@@ -32,10 +32,12 @@ func (g *Gateway) Connect(ctx context.Context, t *frontend.Turn) (frontend.Run, 
 		return nil, err
 	}
 	r := &liveRun{
-		list: read(nil), key: th.key, feed: feeding{space: th.space()}, g: g, turn: t, agent: a, thread: th,
+		profile: a.profile(t.Profile),
+		list:    read(nil), key: th.key, feed: feeding{space: th.space()}, g: g, turn: t, agent: a, thread: th,
 		offer: &tool.Offer{}, begun: g.now(), join: &joining{connect: true},
 		state: activeRun{ID: t.Input.RunID, Round: newID(), Holder: g.instance},
 	}
+	r.speak()
 	g.active.add(r)
 	g.metrics.activeRuns.WithLabelValues(a.name).Inc()
 	return r, nil
@@ -69,7 +71,7 @@ func (r *liveRun) connected(ctx context.Context) error {
 		}
 	}
 	in := r.turn.Input
-	r.step(ctx, []frontend.Event{{Frame: agui.NewRunFinished(in.ThreadID, in.RunID, pendingOutcome(rounds, r.turn.Modern))}})
+	r.step(ctx, []frontend.Event{{Frame: agui.NewRunFinished(in.ThreadID, in.RunID, pendingOutcome(rounds))}})
 	return nil
 }
 
@@ -97,11 +99,7 @@ func (r *liveRun) present(ctx context.Context) ([]agui.Frame, []*tool.Round, err
 // presented begins the client's run with the thread as it is.
 func (r *liveRun) presented(prelude []agui.Frame, cursor uint64) {
 	in := r.turn.Input
-	version := ""
-	if r.turn.Modern {
-		version = agui.ProtocolVersion
-	}
-	list := []frontend.Event{{ID: cursor, Frame: agui.NewRunStarted(in.ThreadID, in.RunID, in.ParentRunID, version)}}
+	list := []frontend.Event{{ID: cursor, Frame: agui.NewRunStarted(in.ThreadID, in.RunID, in.ParentRunID, agui.ProtocolVersion)}}
 	for _, f := range prelude {
 		list = append(list, frontend.Event{ID: cursor, Frame: f})
 	}
@@ -109,10 +107,7 @@ func (r *liveRun) presented(prelude []agui.Frame, cursor uint64) {
 }
 
 // pendingOutcome names the calls of a thread that wait for its client [RUN-4].
-func pendingOutcome(rounds []*tool.Round, modern bool) *agui.Outcome {
-	if !modern {
-		return nil
-	}
+func pendingOutcome(rounds []*tool.Round) *agui.Outcome {
 	o := &agui.Outcome{Kind: agui.OutcomeSuccess}
 	for _, rd := range rounds {
 		for _, inv := range rd.OpenCalls() {

@@ -133,7 +133,7 @@ func (g *Gateway) beginOwn(ctx context.Context, t task, runID string) (*liveRun,
 	}
 	turn := &frontend.Turn{
 		Principal: owner(rd),
-		RequestID: newID(), Frontend: gatewayFrontend, Agent: rd.Agent, Input: in, Appends: true, Modern: true,
+		RequestID: newID(), Frontend: gatewayFrontend, Agent: rd.Agent, Input: in, Appends: true, Profile: agui.ProtocolVersion,
 		Header: func(string) string { return "" },
 	}
 	r, err := g.newRun(ctx, turn)

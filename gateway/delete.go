@@ -111,6 +111,7 @@ func (g *Gateway) finishDelete(ctx context.Context, space string) error {
 // removeRound removes a round with its calls. Who waits for one of them learns that
 // it is cancelled.
 func (g *Gateway) removeRound(ctx context.Context, key string) error {
+	g.finished.Remove(key)
 	rd, err := g.changeRound(ctx, key, nil, func(rd *tool.Round) error {
 		rd.Duty = nil
 		if len(rd.CancelOpen(reasonDeleted, g.now())) == 0 {

@@ -10,9 +10,11 @@ import (
 
 	"github.com/aguigate/aguigate/adapters/frontend"
 	"github.com/aguigate/aguigate/adapters/upstream"
+	"github.com/aguigate/aguigate/gateway/repair"
 	"github.com/aguigate/aguigate/gateway/run"
 	"github.com/aguigate/aguigate/gateway/transcript"
 	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/agui/profile"
 	"github.com/aguigate/aguigate/protocol/conversation"
 	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/tool"
@@ -50,6 +52,7 @@ type liveRun struct {
 	unseen  bool           // the client is brought messages it was never sent
 	dead    *activeRun     // a run whose process died, in whose place this one is
 	book    *conversation.Builder
+	chain   *repair.Chain
 	own     *task    // the gateway continues a round by itself
 	join    *joining // another run is this turn's answer
 	wait    queueing // how the run waits for the thread, if it is another's for now
@@ -70,8 +73,13 @@ type liveRun struct {
 	// comes asks for what it missed.
 	mu       sync.Mutex
 	batch    []agui.Frame
+	mended   []agui.Frame
 	actions  []run.Action
 	sinkErr  error
+	profile  *profile.Profile
+	older    *profile.ToClient // nil for a client that speaks 1.0
+	shown    []agui.Frame      // the batch as such a client reads it
+	reshaped int               // frames that were changed for it, or left out
 	held     *time.Timer
 	upCancel context.CancelFunc
 
@@ -103,6 +111,14 @@ func (r *liveRun) IgnoredTools() string {
 		out += name
 	}
 	return out
+}
+
+// Padding is the agent's keepalive_padding.
+func (r *liveRun) Padding() int { return int(r.agent.conf.KeepAlivePadding) }
+
+// LeftOut counts frames that the client's wire format has no place for.
+func (r *liveRun) LeftOut(n int) {
+	r.g.metrics.repairs.WithLabelValues(r.agent.name, "no_wire_form").Add(float64(n))
 }
 
 // KeepAlive is the agent's keepalive.
@@ -202,7 +218,7 @@ func (r *liveRun) refuse(ctx context.Context, err error) {
 func (r *liveRun) bareMachine(joined bool) {
 	in := r.turn.Input
 	r.machine = run.New(run.Setup{Thread: in.ThreadID, Run: in.RunID, Parent: in.ParentRunID,
-		Modern: r.turn.Modern, RequestID: r.turn.RequestID, Joined: joined})
+		RequestID: r.turn.RequestID, Joined: joined})
 }
 
 // local answers a turn that brings only some of a round's results: they are
@@ -234,7 +250,7 @@ func (r *liveRun) relay(ctx context.Context) {
 		}
 	}()
 	stream, err := r.agent.up.Run(upCtx, &upstream.RunRequest{
-		Input: r.input, Headers: r.headers, RequestID: r.turn.RequestID, Sent: r.sent,
+		Input: r.input, Headers: r.headers, RequestID: r.turn.RequestID, Sent: r.sent, Read: r.chain.Read,
 	})
 	if err != nil {
 		r.finish(ctx, err)
@@ -257,10 +273,18 @@ func (r *liveRun) move(ctx context.Context, stream upstream.Stream) {
 		r.mu.Lock()
 		r.actions = r.actions[:0]
 		up := 0
+		mended := r.mended[:0]
 		for _, f := range frames {
 			up += len(f.Raw)
+			mended = r.chain.Step(f, mended)
+		}
+		if err != nil {
+			mended = r.chain.End(mended)
+		}
+		for _, f := range mended {
 			r.actions = r.machine.Step(f, r.actions)
 		}
+		r.mended = mended
 		r.agent.in.moved(len(frames), up)
 		r.perform(ctx, r.actions)
 		r.flush()
@@ -365,11 +389,15 @@ func (r *liveRun) flush() {
 		r.batch = r.batch[:0]
 		return
 	}
+	out := r.forClient()
 	bytes := 0
-	for i := range r.batch {
-		bytes += len(r.batch[i].Raw)
+	for i := range out {
+		bytes += len(out[i].Raw)
 	}
-	if r.sinkErr = r.sink.Send(r.batch); r.sinkErr != nil && (r.detaches() || r.g.active.followed(r)) {
+	if len(out) > 0 {
+		r.sinkErr = r.sink.Send(out)
+	}
+	if r.sinkErr != nil && (r.detaches() || r.g.active.followed(r)) {
 		r.sink, r.sinkErr = nowhere{}, nil
 	}
 	if r.unread.Load() {
@@ -379,8 +407,23 @@ func (r *liveRun) flush() {
 		}
 	}
 	r.toWatchers()
-	r.agent.out.moved(len(r.batch), bytes)
+	r.agent.out.moved(len(out), bytes)
 	r.batch = r.batch[:0]
+}
+
+// forClient gives the batch as the client can read it [RUN-11].
+func (r *liveRun) forClient() []agui.Frame {
+	if r.older == nil {
+		return r.batch
+	}
+	r.shown = r.shown[:0]
+	for _, f := range r.batch {
+		var changed bool
+		if r.shown, changed = r.older.Step(f, r.shown); changed {
+			r.reshaped++
+		}
+	}
+	return r.shown
 }
 
 // stop ends the run for its client with cause, from any goroutine.

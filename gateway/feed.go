@@ -176,12 +176,8 @@ func (r *liveRun) catchUp(space, watcher string) {
 	}
 	var frames []agui.Frame
 	if r.feed.begun {
-		version := ""
-		if r.turn.Modern {
-			version = agui.ProtocolVersion
-		}
 		in := r.turn.Input
-		frames = append(frames, agui.NewRunStarted(in.ThreadID, in.RunID, in.ParentRunID, version))
+		frames = append(frames, agui.NewRunStarted(in.ThreadID, in.RunID, in.ParentRunID, agui.ProtocolVersion))
 		frames = append(frames, r.book.CatchUp()...)
 	}
 	h := feedHead{Kind: feedSoFar, Run: r.state.Round, Watcher: watcher}

@@ -5,6 +5,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"log/slog"
 	"sync"
@@ -45,6 +46,7 @@ type Gateway struct {
 	active   activeRuns
 	drain    drainState
 	pages    *lru.Cache[string, closedPages]
+	finished *lru.Cache[string, *tool.Round]
 	watched  watched
 	duties   duties
 
@@ -65,6 +67,7 @@ func New(o Options) (*Gateway, error) {
 		metrics: newMetrics(), instance: newID(), closing: make(chan struct{}),
 	}
 	g.pages, _ = lru.New[string, closedPages](cachedThreads) // fails for a size below one only
+	g.finished, _ = lru.New[string, *tool.Round](finishedRounds)
 	g.stripes.seed = maphash.MakeSeed()
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -96,7 +99,7 @@ func New(o Options) (*Gateway, error) {
 
 func (g *Gateway) upstreamOptions(c config.Agent) upstream.Options {
 	o := upstream.Options{
-		Agent: c.Name, URL: c.Upstream.URL, Protocol: c.Upstream.Protocol,
+		Agent: c.Name, URL: c.Upstream.URL, Protocol: c.Upstream.Protocol, Encoding: c.Upstream.Encoding,
 		EventLimit: int(g.conf.Limits.Event), Idempotent: c.Upstream.Idempotent, Log: g.log,
 		Timeouts: upstream.Timeouts{
 			Connect: c.Upstream.Timeouts.Connect, FirstByte: c.Upstream.Timeouts.FirstByte,
@@ -274,6 +277,13 @@ func (a *activeRuns) followed(r *liveRun) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return r.followers > 0
+}
+
+// wasStopped reports a run that somebody has stopped.
+func (a *activeRuns) wasStopped(r *liveRun) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return errors.Is(r.stopCause, errStopped)
 }
 
 // arm gives a run the means to be stopped; stop uses them.

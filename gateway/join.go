@@ -192,7 +192,7 @@ func (r *liveRun) ending(ctx context.Context) agui.Frame {
 	if err != nil {
 		rounds = nil // the client learns of its calls at its next run
 	}
-	return agui.NewRunFinished(in.ThreadID, in.RunID, pendingOutcome(rounds, r.turn.Modern))
+	return agui.NewRunFinished(in.ThreadID, in.RunID, pendingOutcome(rounds))
 }
 
 // madeBy lists what the agent made in one run.

@@ -123,7 +123,7 @@ func (w *linWorld) newCase(i int, seed uint64) *linCase {
 	rng := rand.New(rand.NewPCG(seed, uint64(i)))
 	c := &linCase{w: w, ref: frontend.ThreadRef{Thread: fmt.Sprintf("th%d", i), Agent: []string{"queue", "reject"}[i%2]}}
 	open := linManner{opens: true, pause: time.Duration(2+rng.IntN(8)) * time.Millisecond}
-	c.h = &linHistory{clock: w.take.now, runs: map[string]*linRun{}, asks: []linManner{open}}
+	c.h = &linHistory{runs: map[string]*linRun{}, asks: []linManner{open}}
 	for range 8 {
 		m := linManner{refuse: rng.IntN(8) == 0}
 		if rng.IntN(2) == 0 {

@@ -70,7 +70,7 @@ func (w *linWorld) wrong(format string, args ...any) {
 	}
 }
 
-// linThread is one thread and its round, as its callers know them.
+// linCase is one thread and its round, as its callers know them.
 type linCase struct {
 	w     *linWorld
 	h     *linHistory
@@ -272,7 +272,7 @@ func (c *linCase) list(by asker, id string, vals [2]int) []agui.Message {
 func (c *linCase) input(by asker, id string, vals [2]int) *frontend.Turn {
 	return &frontend.Turn{
 		Principal: principal.Anonymous, Frontend: "test", Agent: c.ref.Agent, Header: func(string) string { return "" },
-		Modern: true, Digest: sha256.Sum256([]byte(id)),
+		Profile: "1.0", Digest: sha256.Sum256([]byte(id)),
 		Input: &agui.Input{ThreadID: c.ref.Thread, RunID: id, HasTools: true,
 			Tools:    []agui.ToolDef{agui.ReadTool([]byte(`{"name":"pick","description":"","parameters":{"type":"object"}}`))},
 			Messages: c.list(by, id, vals)},

@@ -34,7 +34,6 @@ func (l *linTake) of(thread string) *linHistory {
 // linHistory is what happened on one thread.
 type linHistory struct {
 	mu    sync.Mutex
-	clock func() int64
 	ops   []porcupine.Operation
 	doubt []porcupine.Operation // of which nobody was told whether they happened
 	waits [][2]int64            // when turns waited for the thread

@@ -156,7 +156,7 @@ func TestLinearMutations(t *testing.T) {
 	if porcupine.CheckOperations(linModel(c.first, secondWins), ops) {
 		t.Error("a model in which the second settlement wins finds nothing wrong")
 	}
-	both := &linCase{w: w, h: &linHistory{clock: w.take.now}, invs: c.invs}
+	both := &linCase{w: w, h: &linHistory{}, invs: c.invs}
 	for val := range 2 {
 		called := w.take.now()
 		done, err := saysYes{}.Resolve(context.Background(), principal.Anonymous, c.invs[0], answerOf(c.invs[0], val))

@@ -26,9 +26,6 @@ func read(list []agui.Message) *messages {
 // stands reports whether an assistant message of the list holds the call.
 func (m *messages) stands(call string) bool { return len(m.holders[call]) > 0 }
 
-// mentions reports whether the list holds the call or answers it.
-func (m *messages) mentions(call string) bool { return m.stands(call) || len(m.results[call]) > 0 }
-
 // calledAfter reports whether the call is made again behind position i.
 func (m *messages) calledAfter(i int, call string) bool {
 	h := m.holders[call]

@@ -117,8 +117,19 @@ func (m *metrics) run(r *liveRun, outcome string) {
 	m.runs.WithLabelValues(a, r.turn.Frontend, r.agent.conf.Upstream.Kind, outcome).Inc()
 	m.duration.WithLabelValues(a).Observe(r.g.now().Sub(r.begun).Seconds())
 	m.ignored.WithLabelValues(a).Add(float64(len(r.offer.Ignored)))
+	if r.machine == nil {
+		return
+	}
 	for kind, n := range r.machine.Repairs() {
 		m.repairs.WithLabelValues(a, kind).Add(float64(n))
+	}
+	if r.chain != nil {
+		for kind, n := range r.chain.Counts() {
+			m.repairs.WithLabelValues(a, kind).Add(float64(n))
+		}
+	}
+	if r.reshaped > 0 {
+		m.repairs.WithLabelValues(a, "profile").Add(float64(r.reshaped))
 	}
 }
 

@@ -66,6 +66,9 @@ func recording(ctx context.Context) (context.Context, context.CancelFunc) {
 func (r *liveRun) closeCall(ctx context.Context, c *run.Call, reason string) {
 	key := r.state.Round
 	if !c.Client {
+		if r.ledger == nil {
+			return // it only reads another run, which does this
+		}
 		rd, inv := r.ledger.call(c.Shown)
 		if inv == nil || inv.State == tool.Settled {
 			return // the agent's own call, or one that has its answer
@@ -159,6 +162,9 @@ func (r *liveRun) sent(ctx context.Context) error {
 	if r.own != nil {
 		by = tool.ByGateway
 	}
+	if r.own != nil && !slices.Contains(r.told, r.own.round) {
+		return errTold // by a run that came in between
+	}
 	for _, key := range r.told {
 		_, err := r.g.changeRound(ctx, key, nil, func(rd *tool.Round) error {
 			if r.own != nil && !r.own.mayTake(rd) || !rd.Take(by, r.state.ID, r.state.Round, r.g.now()) {
@@ -204,6 +210,8 @@ func (r *liveRun) finishDuty(ctx context.Context, outcome string) {
 		code = r.machine.Code()
 	case !r.machine.Done(), outcome == "panic":
 		code = "interrupted"
+	case r.g.active.wasStopped(r):
+		code = reasonStopped
 	}
 	for _, key := range r.told {
 		_, _ = r.change(ctx, key, func(rd *tool.Round) error { // an error is logged; the sweep finds it
@@ -259,6 +267,9 @@ func (r *liveRun) closeBooks(outcome string) func(*threadRecord) {
 // enterProduced adds what the run made to the transcript [HIST-1].
 func (r *liveRun) enterProduced() {
 	x := r.hist.index
+	for _, n := range r.chain.Renamed() {
+		r.names.Alias(run.MessageID, n.Upstream, n.Shown)
+	}
 	renames := r.names.Added()
 	for _, m := range r.book.Messages() {
 		at, there := x.Find(m.ID)
@@ -313,6 +324,10 @@ func (r *liveRun) unfinished(ctx context.Context, outcome string) func([]roundRe
 	}
 	own := false
 	for _, key := range keys {
+		if _, whole := r.g.finished.Get(key); whole {
+			drop[key] = true
+			continue
+		}
 		rd, err := r.g.loadRound(ctx, key)
 		switch {
 		case errors.Is(err, store.ErrNotFound):

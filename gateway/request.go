@@ -8,6 +8,7 @@ import (
 	"github.com/aguigate/aguigate/adapters/frontend"
 	"github.com/aguigate/aguigate/adapters/upstream"
 	"github.com/aguigate/aguigate/gateway/config"
+	"github.com/aguigate/aguigate/gateway/repair"
 	"github.com/aguigate/aguigate/gateway/run"
 	"github.com/aguigate/aguigate/gateway/transcript"
 	"github.com/aguigate/aguigate/protocol/agui"
@@ -50,11 +51,13 @@ func (r *liveRun) write(ctx context.Context, led *ledger, p *plan) error {
 	}
 	r.input = r.upstreamInput(msgs)
 	r.machine = run.New(run.Setup{
-		Thread: in.ThreadID, Run: in.RunID, Parent: in.ParentRunID, Modern: r.turn.Modern,
+		Thread: in.ThreadID, Run: in.RunID, Parent: in.ParentRunID,
 		RequestID: r.turn.RequestID, Names: r.names, Prelude: prelude,
 		Client: func(name string) bool { return r.offer.Owner(name) == tool.Client },
 		Allows: newLoopGuard(r.agent.conf.LoopGuard, merged).allows,
 	})
+	r.chain = repair.New(repair.Setup{Thread: in.ThreadID, Run: in.RunID, Modern: r.profile.Modern(),
+		On: r.agent.conf.Repairs.Switches(), Client: func(name string) bool { return r.offer.Owner(name) == tool.Client }})
 	r.book = conversation.NewBuilder(r.base(), bookBytes)
 	return nil
 }
@@ -235,14 +238,7 @@ func apart(merged, list []agui.Message) int {
 
 // snapshot brings the client the messages it was never sent, among its own.
 func (r *liveRun) snapshot(merged []agui.Message) agui.Frame {
-	list := make([]agui.Message, len(merged))
-	for i, m := range merged {
-		if !r.turn.Modern && m.Role == agui.RoleTool && strictjson.KindOf(m.Content) == strictjson.Array {
-			m = m.With("content", strictjson.Quote(tool.PartsText(m.Content))) // 0.0.x reads strings only
-		}
-		list[i] = m
-	}
-	return agui.NewMessagesSnapshot(agui.AppendMessages(nil, list))
+	return agui.NewMessagesSnapshot(agui.AppendMessages(nil, merged))
 }
 
 // stillOpen lists the shown ids of calls that wait, in call order.

@@ -83,6 +83,10 @@ func encode(v any) ([]byte, error) {
 // because their run opened no call, are left out.
 func (g *Gateway) loadRounds(ctx context.Context, keys []string) (out []*tool.Round, err error) {
 	for _, key := range keys {
+		if rd, ok := g.finished.Get(key); ok {
+			out = append(out, rd)
+			continue
+		}
 		rd, err := g.loadRound(ctx, key)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
@@ -93,9 +97,36 @@ func (g *Gateway) loadRounds(ctx context.Context, keys []string) (out []*tool.Ro
 		if err != nil {
 			return nil, err
 		}
+		g.keepFinished(rd)
 		out = append(out, rd)
 	}
 	return out, nil
+}
+
+// finishedRounds is how many rounds that can change no more are kept in memory: a
+// long conversation asks for all of its own with every run.
+const finishedRounds = 4096
+
+// keepFinished remembers a round that can change no more, unless it is large. Nobody
+// may write to it.
+func (g *Gateway) keepFinished(rd *tool.Round) {
+	if !settledWhole(rd, false) {
+		return
+	}
+	size := 0
+	for i := range rd.Invocations {
+		inv := &rd.Invocations[i]
+		size += 512 + len(inv.Arguments)
+		if inv.Settlement != nil {
+			size += len(inv.Settlement.Content)
+			if inv.Delivery == tool.Held {
+				return // to be told yet
+			}
+		}
+	}
+	if size <= 16<<10 {
+		g.finished.Add(rd.Key, rd)
+	}
 }
 
 // errUnchanged says that a change found nothing to do.

@@ -41,7 +41,7 @@ func (r *liveRun) settle(ctx context.Context, led *ledger, p *plan) error {
 				changed = fresh.CancelCall(inv.ID, reason, r.g.now()) != nil || changed
 			}
 			for _, inv := range p.kept {
-				changed = fresh.Keep(inv.ID) || changed
+				changed = fresh.Keep(inv.ID, r.g.now()) || changed
 			}
 			if r.left(fresh) {
 				changed = fresh.Leave(reasonHidden, r.g.now()) || changed
@@ -123,6 +123,9 @@ func (g *Gateway) countEnded(before, after *tool.Round) {
 // brings reports whether this run tells the agent a round's answers: some of them
 // for the first time, or all of them again after a run that failed.
 func (r *liveRun) brings(rd *tool.Round) bool {
+	if rd.Duty != nil && rd.Duty.State == tool.DutyDone {
+		return false
+	}
 	again := rd.Duty != nil && (rd.Duty.State == tool.DutyDue || rd.Duty.State == tool.DutyFailed)
 	return slices.ContainsFunc(rd.Invocations, func(inv tool.Invocation) bool {
 		return r.tells(inv) || again && inv.State == tool.Settled && r.copy.stands(inv.ShownID)

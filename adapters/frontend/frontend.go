@@ -35,9 +35,9 @@ type Turn struct {
 	// Appends says that Input.Messages holds only what is new: the rest of the
 	// conversation is the record's. Else it is the client's whole view [HIST-2, HIST-3].
 	Appends bool
-	// Modern says that the client speaks AG-UI 1.0: it takes outcomes, unknown
-	// events and metadata that 0.0.x clients die on [RUN-11].
-	Modern bool
+	// Profile is the AG-UI generation the client says it speaks, as profile.Of reads
+	// it; "" is the agent's legacy_profile [RUN-11].
+	Profile string
 	// Header reads a request header; "" when absent. It must stay valid until
 	// Begin returns.
 	Header func(name string) string
@@ -189,6 +189,10 @@ type Run interface {
 	IgnoredTools() string
 	// KeepAlive is the silence after which the dialect says something [RUN-9].
 	KeepAlive() time.Duration
+	// Padding is how many bytes it then has to say at least.
+	Padding() int
+	// LeftOut counts frames that the dialect cannot write.
+	LeftOut(n int)
 	// Stream moves frames to sink until the run has ended. It always gives the
 	// sink exactly one terminal frame, unless ctx ends or the sink fails first.
 	Stream(ctx context.Context, sink Sink) error

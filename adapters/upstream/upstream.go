@@ -23,6 +23,10 @@ type RunRequest struct {
 	Headers []Header
 	// RequestID goes to the backend as X-Request-Id [DATA-3].
 	RequestID string
+	// Read makes a frame of one event's JSON, with the repairs that are switched on for
+	// the agent; skip says that it means nothing. nil is agui.ParseFrame. A dialect
+	// whose events are no JSON does not need it.
+	Read func(data []byte) (f agui.Frame, skip bool, err error)
 	// Sent is called once, before the first byte of the request body goes out:
 	// from then on the backend may have read the results [INV-12]. An error stops
 	// the request. It may be nil.
@@ -71,7 +75,8 @@ type Options struct {
 	Protocol   string // auto | 0.0 | 1.0
 	Headers    []Header
 	Timeouts   Timeouts
-	EventLimit int // bytes of one event
+	Encoding   string // sse | protobuf
+	EventLimit int    // bytes of one event
 	Idempotent bool
 	FirstByte  func(d time.Duration) // told how long the backend took to answer
 	Log        *slog.Logger

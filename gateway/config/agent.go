@@ -50,7 +50,11 @@ type Agent struct {
 	// What a client that names no version is taken to speak [RUN-11].
 	LegacyProfile string `yaml:"legacy_profile" default:"0.0.59" oneof:"0.0.45 0.0.59"`
 
-	_ struct{} `later:"access_key repairs notify"`
+	// Repairs of what backends send, by name: `on` or `off`. Each that is not named has
+	// its default.
+	Repairs Repairs `yaml:"repairs"`
+
+	_ struct{} `later:"access_key notify"`
 }
 
 // Detach bounds a run whose client has gone away; one that nobody reads again until
@@ -80,8 +84,9 @@ type Upstream struct {
 	// AG-UI version spoken to the backend. `auto` sends what 0.0 knows until the backend
 	// has named its version [UP-4].
 	Protocol string `yaml:"protocol" default:"auto" oneof:"auto 0.0 1.0"`
-	// Wire format of the backend's answer; `sse` is the only one so far.
-	Encoding string `yaml:"encoding" default:"sse" oneof:"sse" later:"protobuf"`
+	// Wire format that the backend is asked for. `protobuf`: it may still answer with
+	// `sse`.
+	Encoding string `yaml:"encoding" default:"sse" oneof:"sse protobuf"`
 	// Headers of every request to the backend, by name; they win over forwarded ones
 	// [UP-2].
 	Headers Headers `yaml:"headers"`
@@ -190,6 +195,22 @@ type Headers []Header
 // Header is one HTTP header. In Upstream.IdentityHeaders the value is "subject"
 // or "tenant".
 type Header struct{ Name, Value string }
+
+// Repairs switches event repairs by name, in file order. The values are "on" and
+// "off".
+type Repairs []Header
+
+// Switches gives them as they are used.
+func (r Repairs) Switches() map[string]bool {
+	if len(r) == 0 {
+		return nil
+	}
+	on := make(map[string]bool, len(r))
+	for _, x := range r {
+		on[x.Name] = x.Value == "on"
+	}
+	return on
+}
 
 // Schema is a JSON Schema as JSON text, nil when there is none. The order of
 // keys is the file's.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/aguigate/aguigate/gateway/repair"
 )
 
 // decoder walks a YAML tree along the configuration's types. Its faults do not
@@ -33,6 +35,9 @@ func (d *decoder) decode(n ast.Node, path string, into reflect.Value, tag reflec
 		return
 	case *Headers:
 		d.headers(n, path, p)
+		return
+	case *Repairs:
+		d.repairs(n, path, p)
 		return
 	case *Schema:
 		d.schema(n, path, p)
@@ -173,6 +178,32 @@ func (d *decoder) headers(n ast.Node, path string, into *Headers) {
 		if text, ok := d.text(value, inner); ok {
 			*into = append(*into, Header{Name: name, Value: text})
 		}
+	})
+}
+
+// repairs reads a mapping of repairs to on or off.
+func (d *decoder) repairs(n ast.Node, path string, into *Repairs) {
+	known := repair.Steps()
+	d.pairs(n, path, func(name string, at position, value ast.Node) {
+		inner := join(path, name)
+		d.at[inner] = at
+		if !slices.ContainsFunc(known, func(i repair.Info) bool { return i.Name == name }) {
+			var names []string
+			for _, i := range known {
+				names = append(names, i.Name)
+			}
+			d.fault(at, inner, "there is no such repair; there are %s", strings.Join(names, ", "))
+			return
+		}
+		text, ok := d.text(value, inner)
+		if !ok {
+			return
+		}
+		if err := checkWord(text, `oneof:"on off"`); err != nil {
+			d.fault(nodeAt(value), inner, "%v", err)
+			return
+		}
+		*into = append(*into, Header{Name: name, Value: text})
 	})
 }
 

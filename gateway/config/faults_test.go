@@ -43,7 +43,7 @@ agents:
     upstream: {kind: openai, encoding: protobuf, model: m}
     tools: [{name: t, approval: true}]
     client_input: {history: client}
-    repairs: {}
+    notify: {}
 `, []string{
 		"f:2:1: public_url: not supported by this version",
 		"f:3:1: base_path: not supported by this version",
@@ -55,11 +55,10 @@ agents:
 		"f:8:19: auth.jwt: not supported by this version",
 		"f:9:10: limits.memory: not supported by this version",
 		"f:12:22: agents.a.upstream.kind: openai is not supported by this version; allowed: agui, demo",
-		"f:12:40: agents.a.upstream.encoding: protobuf is not supported by this version; allowed: sse",
 		"f:12:50: agents.a.upstream.model: not supported by this version",
 		"f:13:23: agents.a.tools[0].approval: not supported by this version",
 		"f:14:20: agents.a.client_input.history: not supported by this version",
-		"f:15:5: agents.a.repairs: not supported by this version",
+		"f:15:5: agents.a.notify: not supported by this version",
 	}},
 	{"wrong shapes", `
 hosts: a

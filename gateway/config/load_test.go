@@ -108,6 +108,7 @@ agents:
     upstream:
       url: https://agent.example/run?x=1
       protocol: 1.0
+      encoding: protobuf
       headers: {Authorization: "Bearer ${TOKEN}", X-Literal: "$${TOKEN} $5 ${LOOP}${EMPTY}."}
       identity_headers: {X-User: subject, X-Tenant: tenant}
       forward_headers: []
@@ -144,6 +145,7 @@ agents:
     on_disconnect: detach
     detach: {grace: 1m, buffer: 1KiB}
     loop_guard: 0
+    repairs: {nulls: off, expand_chunks: on}
     keepalive_padding: 2KiB
     legacy_profile: 0.0.45
     keepalive: 0s
@@ -179,7 +181,7 @@ func TestEveryKey(t *testing.T) {
 		Name: "zeta", Description: "Sells\nthings.\n",
 		Allow: Allow{Tenants: []string{"acme"}, Roles: []string{"client"}},
 		Upstream: Upstream{
-			Kind: "agui", URL: "https://agent.example/run?x=1", Protocol: "1.0", Encoding: "sse",
+			Kind: "agui", URL: "https://agent.example/run?x=1", Protocol: "1.0", Encoding: "protobuf",
 			Headers:         Headers{{"Authorization", "Bearer t0ken"}, {"X-Literal", "${TOKEN} $5 ${KEY}."}},
 			IdentityHeaders: Headers{{"X-User", "subject"}, {"X-Tenant", "tenant"}},
 			ForwardHeaders:  []string{}, ForwardClientCredentials: true, Idempotent: true,
@@ -204,6 +206,7 @@ func TestEveryKey(t *testing.T) {
 		History:      "none",
 		OnDisconnect: "detach", Detach: Detach{Grace: time.Minute, Buffer: 1 << 10},
 		KeepAlivePadding: 2 << 10, LegacyProfile: "0.0.45",
+		Repairs: Repairs{{"nulls", "off"}, {"expand_chunks", "on"}},
 	}, alpha}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

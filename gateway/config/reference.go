@@ -180,7 +180,7 @@ func typeName(e ast.Expr) (name, list string) {
 
 var typeWords = map[string]string{
 	"string": "text", "Secret": "text", "bool": "`true` or `false`", "int": "number", "Size": "size", "Duration": "duration",
-	"Schema": "mapping", "Headers": "mapping of names to values", "Props": "word or list", "AllowRule": "text or mapping",
+	"Schema": "mapping", "Headers": "mapping of names to values", "Repairs": "mapping of names to `on` or `off`", "Props": "word or list", "AllowRule": "text or mapping",
 }
 
 func describe(name, list string, tag reflect.StructTag, place string) string {

@@ -44,6 +44,9 @@ func Foreign(data []byte) (f agui.Frame, skip bool, err error) {
 	if !ok {
 		return agui.Frame{}, false, fault.New(fault.UpstreamProtocolError, "the agent sent JSON that is no event")
 	}
+	if code == "" {
+		code = string(fault.UpstreamError)
+	}
 	return agui.NewRunError(text, code, nil), false, nil
 }
 

@@ -194,7 +194,7 @@ func throughMachine(t *testing.T, g golden, got repaired) {
 		}
 		over = over || f.Type.Terminal()
 	}
-	m := run.New(run.Setup{Thread: "th1", Run: "r1", Modern: g.set.Modern, Client: g.set.Client})
+	m := run.New(run.Setup{Thread: "th1", Run: "r1", Client: g.set.Client})
 	var sent []agui.Frame
 	var do func([]run.Action)
 	do = func(acts []run.Action) {

@@ -215,7 +215,7 @@ func (m *Machine) callResult(f agui.Frame, out []Action) []Action {
 	id := f.Text("toolCallId")
 	c := m.byID[id]
 	if c == nil { // perhaps one of an earlier run that still waits
-		c = &Call{ID: id, Shown: m.set.Names.Show(id)}
+		c = &Call{ID: id, Shown: m.set.Names.Show(CallID, id)}
 		out = append(out, Action{Kind: Close, Call: c, Reason: AnsweredUpstream})
 	}
 	if c.Client && !c.answered {

@@ -1,11 +1,8 @@
 package run
 
 import (
-	"slices"
-
 	"github.com/aguigate/aguigate/protocol/agui"
 	"github.com/aguigate/aguigate/protocol/fault"
-	"github.com/aguigate/aguigate/protocol/strictjson"
 )
 
 // NotRun is what the model and the client read about a call that a failed run
@@ -89,7 +86,7 @@ func (m *Machine) heldOutcome() *agui.Outcome {
 	return o
 }
 
-// withOutcome writes the outcome as this client's profile has it.
+// withOutcome writes what the run ended in.
 func (m *Machine) withOutcome(f agui.Frame, open []string) agui.Frame {
 	m.outcome = "success"
 	raw := f.Field("outcome")
@@ -104,23 +101,14 @@ func (m *Machine) withOutcome(f agui.Frame, open []string) agui.Frame {
 	}
 	if o != nil && o.Kind == agui.OutcomeInterrupt {
 		m.outcome = "interrupt"
-		if m.set.Names.renameInterrupts(o) || !m.set.Modern && !onlyKeys(raw, "type", "interrupts") {
+		if m.set.Names.renameInterrupts(o) {
 			f = f.With("outcome", o.Append(nil))
 		}
 		return f
 	}
 	if o != nil && o.Kind == agui.OutcomeCancelled {
 		m.outcome = "cancelled"
-		if !m.set.Modern {
-			return f.Without("outcome")
-		}
 		return f
-	}
-	if !m.set.Modern {
-		if o == nil || onlyKeys(raw, "type") {
-			return f
-		}
-		return f.With("outcome", []byte(`{"type":"success"}`)) // 0.0.59 dies of any other key
 	}
 	if m.set.Joined {
 		return f
@@ -130,12 +118,6 @@ func (m *Machine) withOutcome(f agui.Frame, open []string) agui.Frame {
 	}
 	want := agui.Outcome{Kind: agui.OutcomeSuccess, PendingToolCallIDs: open}
 	return f.With("outcome", want.Append(nil))
-}
-
-// onlyKeys reports an object that has no other members.
-func onlyKeys(raw []byte, keys ...string) bool {
-	m, err := strictjson.ObjectOf(raw)
-	return err == nil && !slices.ContainsFunc(m, func(kv strictjson.Member) bool { return !slices.Contains(keys, kv.Key) })
 }
 
 func sameList(a, b []string) bool {
@@ -194,14 +176,14 @@ func (m *Machine) terminal(f agui.Frame, out []Action) []Action {
 func (m *Machine) errorFrame(e *fault.Error) agui.Frame {
 	m.code = string(e.Code)
 	var meta []byte
-	if m.set.Modern && m.set.RequestID != "" {
+	if m.set.RequestID != "" {
 		meta = append(append([]byte(`{"requestId":`), quote(m.set.RequestID)...), '}')
 	}
 	return agui.NewRunError(e.Message, string(e.Code), meta)
 }
 
 // Stop ends the run for its client without an error [RUN-10]: the calls it made are
-// shown as not run, the outcome is cancelled for 1.0 and none for 0.0.x.
+// shown as not run, the outcome is cancelled.
 func (m *Machine) Stop(out []Action) []Action {
 	if m.done || m.failure != nil {
 		return out

@@ -5,7 +5,8 @@
 // It keeps the promises of RUN-2, RUN-3, RUN-4 and RUN-7: one RUN_STARTED first,
 // exactly one terminal event last, what is open closed before it, client calls
 // recorded before their end is shown, and every other frame handed on as the
-// bytes that came.
+// bytes that came. It speaks 1.0; what an older client can read of that is decided
+// behind it.
 package run
 
 import (
@@ -16,7 +17,6 @@ import (
 // Setup is what a run knows from its beginning.
 type Setup struct {
 	Thread, Run, Parent string // as the client named them
-	Modern              bool   // the client speaks AG-UI 1.0
 	RequestID           string
 	// Client tells whether a tool name was offered as a client tool in this run
 	// [MERGE-6].
@@ -159,8 +159,7 @@ func (m *Machine) Outcome() string { return m.outcome }
 // for any other end.
 func (m *Machine) Code() string { return m.code }
 
-// Dropped counts frames that came after the end, were out of place, or are
-// unknown to the client's profile.
+// Dropped counts frames that came after the end or were out of place.
 func (m *Machine) Dropped() int { return m.dropped }
 
 // Backend lists the shown ids of the calls the upstream ran itself, at most
@@ -232,10 +231,6 @@ func (m *Machine) take(f agui.Frame, out []Action) []Action {
 	case agui.ToolCallResult:
 		return m.callResult(f, out)
 	}
-	if !m.shows(f.Type) {
-		m.dropped++
-		return out
-	}
 	if f.Type == agui.MessagesSnapshot {
 		if err := agui.CheckSnapshot(f); err != nil {
 			return m.fail(m.errorFrame(fault.From(err)), out)
@@ -261,11 +256,7 @@ func (m *Machine) ensureStarted(out []Action) []Action {
 	if m.started {
 		return out
 	}
-	version := ""
-	if m.set.Modern {
-		version = agui.ProtocolVersion
-	}
-	return m.start(agui.NewRunStarted(m.set.Thread, m.set.Run, m.set.Parent, version), out)
+	return m.start(agui.NewRunStarted(m.set.Thread, m.set.Run, m.set.Parent, agui.ProtocolVersion), out)
 }
 
 func (m *Machine) start(f agui.Frame, out []Action) []Action {
@@ -286,21 +277,6 @@ func (m *Machine) ownIDs(f agui.Frame) agui.Frame {
 		f = f.With("runId", quote(m.set.Run))
 	}
 	return f
-}
-
-// shows tells whether this client's profile knows the event type [RUN-11]. The
-// five THINKING types are older than 1.0 and known to 0.0.x only; unknown ones
-// pass to 1.0 clients, who skip them.
-func (m *Machine) shows(t agui.Type) bool {
-	if t.Known() || m.set.Modern {
-		return true
-	}
-	switch t {
-	case "THINKING_START", "THINKING_END", "THINKING_TEXT_MESSAGE_START",
-		"THINKING_TEXT_MESSAGE_CONTENT", "THINKING_TEXT_MESSAGE_END":
-		return true
-	}
-	return false
 }
 
 func (m *Machine) repair(kind string) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/agui/profile"
 	"github.com/aguigate/aguigate/protocol/fault"
 )
 
@@ -41,6 +42,7 @@ type player struct {
 	set     Setup
 	client  map[string]bool
 	seen    map[string]bool
+	old     *profile.ToClient // a client of an older generation
 	settled []Answer
 	opened  []string
 	got     []string
@@ -52,7 +54,7 @@ func play(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p := &player{t: t, client: map[string]bool{}, seen: map[string]bool{}, set: Setup{Thread: "th1", Run: "r1", RequestID: "req", Modern: true}}
+	p := &player{t: t, client: map[string]bool{}, seen: map[string]bool{}, set: Setup{Thread: "th1", Run: "r1", RequestID: "req"}}
 	var want []string
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
@@ -60,8 +62,10 @@ func play(t *testing.T, file string) {
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
 		case "", "#":
-		case "modern", "legacy":
-			p.set.Modern = word == "modern"
+		case "modern":
+		case "legacy":
+			old, _ := profile.Of("0.0.59")
+			p.old = old.NewToClient()
 		case "client":
 			for _, name := range strings.Fields(rest) {
 				p.client[name] = true
@@ -112,7 +116,13 @@ func (p *player) do(acts []Action) {
 	for _, a := range acts {
 		switch a.Kind {
 		case Send:
-			p.got = append(p.got, "< "+string(a.Frame.Raw))
+			frames := []agui.Frame{a.Frame}
+			if p.old != nil {
+				frames, _ = p.old.Step(a.Frame, nil)
+			}
+			for _, f := range frames {
+				p.got = append(p.got, "< "+string(f.Raw))
+			}
 		case Open:
 			p.opened = append(p.opened, a.Call.Shown)
 			p.got = append(p.got, "! open "+a.Call.Shown+" "+string(a.Call.Arguments))
@@ -208,7 +218,7 @@ func FuzzMachine(f *testing.F) {
 	f.Add("TOOL_CALL_CHUNK|TEXT_MESSAGE_CHUNK|RUN_ERROR|RUN_STARTED", false)
 	f.Add("RUN_STARTED|RUN_FINISHED|RUN_STARTED|STEP_STARTED|RUN_FINISHED", true)
 	f.Fuzz(func(t *testing.T, script string, modern bool) {
-		p := &player{t: t, client: map[string]bool{"a": true}, set: Setup{Thread: "th1", Run: "r1", Modern: modern}}
+		p := &player{t: t, client: map[string]bool{"a": true}, set: Setup{Thread: "th1", Run: "r1"}}
 		for i, name := range strings.Split(script, "|") {
 			if name = strings.Map(letters, name); name == "" {
 				continue
@@ -243,7 +253,7 @@ func letters(r rune) rune {
 func TestNames(t *testing.T) {
 	known := func(id string) bool { return id == "c0" || id == "c0-2" }
 	n := NewNames(known, []Rename{{Upstream: "c0", Shown: "c0-2", Kind: CallID}})
-	if got := n.Show("c0"); got != "c0-2" {
+	if got := n.Show(CallID, "c0"); got != "c0-2" {
 		t.Errorf("a reference shows %q, want the newest name c0-2", got)
 	}
 	if got := n.Start(CallID, "c0"); got != "c0-3" {

@@ -33,6 +33,7 @@ type Names struct {
 	byID    map[string][]Rename  // the same by upstream id
 	back    map[string]string    // shown → upstream
 	run     map[string]string    // this run's ids → shown
+	again   map[string]string    // the same of calls whose id has begun anew in this run
 	kinds   map[string]bool      // renames of this run, by kind and id
 	old     int                  // len(renames) at the start
 }
@@ -45,7 +46,7 @@ func NewNames(known func(id string) bool, renames []Rename) *Names {
 	}
 	n := &Names{
 		known: known, seen: map[string]struct{}{}, old: len(renames),
-		byID: map[string][]Rename{}, back: map[string]string{}, run: map[string]string{}, kinds: map[string]bool{},
+		byID: map[string][]Rename{}, back: map[string]string{}, run: map[string]string{}, again: map[string]string{}, kinds: map[string]bool{},
 	}
 	for _, r := range renames {
 		n.add(r)
@@ -74,12 +75,24 @@ func (n *Names) Added() []Rename { return n.renames[n.old:] }
 
 // NextRun begins another run of the upstream inside the client's: ids that come
 // again are new ones [RUN-2].
-func (n *Names) NextRun() { n.run, n.kinds = map[string]string{}, map[string]bool{} }
+func (n *Names) NextRun() {
+	n.run, n.again, n.kinds = map[string]string{}, map[string]string{}, map[string]bool{}
+}
 
-// Again says that an id of this run begins anew.
+// Again says that a call id of this run begins anew. A message of that id, which
+// may be open, keeps its name.
 func (n *Names) Again(id string) {
-	delete(n.run, id)
+	n.again[id] = ""
 	delete(n.kinds, string(CallID)+id)
+}
+
+// Alias notes that an id of the upstream's is shown under another name, which
+// somebody else has given it.
+func (n *Names) Alias(kind IDKind, upstream, shown string) {
+	if upstream == shown || shown == "" || n.back[shown] != "" || len(upstream) > MaxID || len(shown) > MaxID {
+		return
+	}
+	n.add(Rename{Upstream: upstream, Shown: shown, Kind: kind})
 }
 
 // Start gives the name under which an id that begins in this run is shown.
@@ -87,13 +100,17 @@ func (n *Names) Start(kind IDKind, id string) string {
 	if id == "" || len(id) > MaxID { // what no record keeps is not renamed
 		return id
 	}
-	shown, ok := n.run[id]
+	names := n.run
+	shown, ok := names[id]
+	if next, anew := n.again[id]; anew && kind == CallID {
+		names, shown, ok = n.again, next, next != ""
+	}
 	if !ok {
 		shown = id
 		for i := len(n.byID[id]) + 2; n.Use(shown); i++ {
 			shown = id + "-" + strconv.Itoa(i)
 		}
-		n.run[id] = shown
+		names[id] = shown
 	}
 	if key := string(kind) + id; shown != id && !n.kinds[key] {
 		n.kinds[key] = true
@@ -104,7 +121,10 @@ func (n *Names) Start(kind IDKind, id string) string {
 
 // Show gives the shown name of an id that is only referred to: this run's own,
 // else the newest the thread has.
-func (n *Names) Show(id string) string {
+func (n *Names) Show(kind IDKind, id string) string {
+	if shown := n.again[id]; shown != "" && kind == CallID {
+		return shown
+	}
 	if shown, ok := n.run[id]; ok {
 		return shown
 	}
@@ -159,22 +179,26 @@ func refers(t agui.Type) (string, string) {
 func (m *Machine) names(f agui.Frame) agui.Frame {
 	n := m.set.Names
 	a, b := starts(f.Type)
-	kind := MessageID
-	if a == "toolCallId" {
-		kind = CallID
-	}
-	f = rename(f, a, func(id string) string { return n.Start(kind, id) })
+	f = rename(f, a, func(id string) string { return n.Start(kindOf(a), id) })
 	f = rename(f, b, func(id string) string { return n.Start(MessageID, id) })
 	if n.Quiet() {
 		return f
 	}
 	a, b = refers(f.Type)
-	f = rename(f, a, n.Show)
-	f = rename(f, b, n.Show)
+	f = rename(f, a, func(id string) string { return n.Show(kindOf(a), id) })
+	f = rename(f, b, func(id string) string { return n.Show(kindOf(b), id) })
 	if f.Type == agui.MessagesSnapshot {
 		return n.renameSnapshot(f)
 	}
 	return f
+}
+
+// kindOf tells what a member's ids are of.
+func kindOf(key string) IDKind {
+	if key == "toolCallId" || key == "parentToolCallId" {
+		return CallID
+	}
+	return MessageID
 }
 
 func rename(f agui.Frame, key string, by func(string) string) agui.Frame {
@@ -196,9 +220,10 @@ func (n *Names) renameInterrupts(o *agui.Outcome) (changed bool) {
 		return false
 	}
 	for i := range o.Interrupts {
-		if id := o.Interrupts[i].ToolCallID; id != "" && n.Show(id) != id {
-			raw := agui.Frame{Raw: o.Interrupts[i].Raw}.With("toolCallId", quote(n.Show(id))).Raw
-			o.Interrupts[i].ToolCallID, o.Interrupts[i].Raw = n.Show(id), raw
+		id := o.Interrupts[i].ToolCallID
+		if shown := n.Show(CallID, id); id != "" && shown != id {
+			raw := agui.Frame{Raw: o.Interrupts[i].Raw}.With("toolCallId", quote(shown)).Raw
+			o.Interrupts[i].ToolCallID, o.Interrupts[i].Raw = shown, raw
 			changed = true
 		}
 	}

@@ -160,18 +160,15 @@ func (x *Index) enter(at int, it Item) {
 	}
 }
 
-// Flat gives the index without its base, for keeping.
+// Flat gives a copy of the index without its base, for keeping.
 func (x *Index) Flat() *Index {
-	if x.base == nil {
-		return x
-	}
 	out := NewIndex(nil)
 	for i := range x.Len() {
 		it := *x.At(i)
 		out.items = append(out.items, it)
 		out.enter(i, it)
 	}
-	out.renames = x.Renames()
+	out.renames = append([]run.Rename(nil), x.Renames()...)
 	return out
 }
 

@@ -141,11 +141,12 @@ func (r *Round) Leave(reason string, now time.Time) bool {
 
 // Keep notes that the agent was told "not answered yet" of an open call, which
 // stays open [RUN-6].
-func (r *Round) Keep(ref string) bool {
+func (r *Round) Keep(ref string, now time.Time) bool {
 	inv := r.Find(ref)
 	if inv == nil || inv.State != Open || inv.Kept {
 		return false
 	}
 	inv.Kept = true
+	r.ripen(now)
 	return true
 }

@@ -40,13 +40,14 @@ func (d *dutyRound) do(step string) bool {
 		return r.Open(inv, d.now) == nil
 	case "settle", "answer", "resolve":
 		s, _ := tool.NewResult(tool.FormText, []byte(who), tool.Limits{})
-		if _, err := r.Settle(who, 0, s, d.now); err != nil {
+		v, err := r.Settle(who, 0, s, d.now)
+		switch {
+		case err != nil:
 			return false
-		}
-		switch word {
-		case "answer":
+		case v.Replayed: // it names nobody
+		case word == "answer":
 			r.Name(tool.ByClient, "run-a", "a", d.now)
-		case "resolve":
+		case word == "resolve":
 			r.Name(tool.ByGateway, "", "", d.now)
 		}
 		return true
@@ -58,7 +59,7 @@ func (d *dutyRound) do(step string) bool {
 	case "stop":
 		return len(r.CancelOpen("stopped", d.now)) > 0
 	case "keep":
-		return r.Keep(who)
+		return r.Keep(who, d.now)
 	case "release":
 		r.Release(d.now)
 		return true
@@ -119,6 +120,7 @@ func TestDuty(t *testing.T) {
 		{"the run that asked is stopped", "open:0 open:1 resolve:0 stop", "named gateway"},
 		{"nobody answered before the stop", "open:0 stop release", "none"},
 		{"the other is told as not answered yet", "open:0 open:1 release keep:1 answer:0", "due client a"},
+		{"and so is the last", "open:0 open:1 release answer:0 keep:1", "due client a"},
 		{"kept twice", "open:0 release keep:0 !keep:0", "none"},
 		{"kept after its answer", "open:0 release resolve:0 !keep:0", "due gateway"},
 		{"kept, and there is no such call", "open:0 !keep:9", "none"},
@@ -136,6 +138,7 @@ func TestDuty(t *testing.T) {
 		{"and done", "open:0 release answer:0 take:a fail:a take:b finish:b", "done client b"},
 		{"its process died", "open:0 release answer:0 take:a orphan:a", "failed client a interrupted"},
 		{"another's process died", "open:0 release answer:0 take:a !orphan:b", "sent client a"},
+		{"an equal answer names nobody", "open:0 release answer:0 take:a finish:a resolve:0", "done client a"},
 		{"left while it is due", "open:0 release resolve:0 leave", "done gateway hidden"},
 		{"left while it is named", "open:0 open:1 release resolve:0 leave cancel:1", "done gateway hidden"},
 		{"not left while somebody tells", "open:0 release resolve:0 take:a !leave", "sent client a"},

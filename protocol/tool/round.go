@@ -205,6 +205,11 @@ func (r *Round) CancelOpen(reason string, now time.Time) []*Invocation {
 	for _, inv := range open {
 		inv.State, inv.Reason, inv.Ended = Cancelled, reason, now
 	}
+	if r.Duty != nil && r.Duty.State == DutyNamed { // nobody goes on by himself with a run that was given up
+		d := *r.Duty
+		d.State, d.Code, d.Since = DutyFailed, reason, now
+		r.Duty = &d
+	}
 	return open
 }
 

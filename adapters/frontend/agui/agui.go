@@ -6,10 +6,14 @@ package agui
 import (
 	"context"
 	"crypto/sha256"
+	"strings"
 
 	"github.com/aguigate/aguigate/adapters/carrier"
 	"github.com/aguigate/aguigate/adapters/frontend"
 	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/agui/profile"
+	"github.com/aguigate/aguigate/protocol/agui/wire"
+	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/strictjson"
 )
 
@@ -91,11 +95,15 @@ func (f *Frontend) stream(r *carrier.Request, begin func(context.Context, *front
 	if err != nil {
 		return err
 	}
+	speaks, err := spoken(in, r)
+	if err != nil {
+		return err
+	}
 	ctx, release := r.Context(0)
 	defer release()
 	run, err := begin(ctx, &frontend.Turn{
 		Principal: r.Principal, RequestID: r.ID, Frontend: Name, Agent: r.Param("agent"),
-		Input: in, Digest: sha256.Sum256(r.Body()), Modern: modern(in, r), Header: r.Header,
+		Input: in, Digest: sha256.Sum256(r.Body()), Profile: speaks, Header: r.Header,
 	})
 	if err != nil {
 		return err
@@ -106,10 +114,17 @@ func (f *Frontend) stream(r *carrier.Request, begin func(context.Context, *front
 			return err
 		}
 	}
-	// "text/event-stream" and nothing after it: published clients compare it whole
-	// [RUN-1].
-	err = r.Stream("text/event-stream", func(ctx context.Context, w *carrier.Stream) error {
-		w.KeepAlive(run.KeepAlive(), []byte(agui.KeepAlive))
+	// The media type and nothing after it: published clients compare it whole [RUN-1].
+	packed := speaks == agui.ProtocolVersion && wire.Prefers(r.Header("Accept"))
+	kind := "text/event-stream"
+	if packed {
+		kind = wire.MediaType
+	}
+	err = r.Stream(kind, func(ctx context.Context, w *carrier.Stream) error {
+		if packed {
+			return run.Stream(ctx, &packedSink{w: w, run: run}) // which has no keepalive
+		}
+		w.KeepAlive(run.KeepAlive(), comment(run.Padding()))
 		if marked {
 			return run.Stream(ctx, &markedSink{sink: sink{w: w}})
 		}
@@ -121,13 +136,17 @@ func (f *Frontend) stream(r *carrier.Request, begin func(context.Context, *front
 	return err
 }
 
-// modern tells a 1.0 client: by the protocolVersion in its body, else by the
-// profile header.
-func modern(in *agui.Input, r *carrier.Request) bool {
+// spoken finds what a client speaks: what its body names, else its header. A header
+// that names no generation there is would otherwise be taken for an older client.
+func spoken(in *agui.Input, r *carrier.Request) (string, error) {
 	if in.ProtocolVersion != "" {
-		return true
+		return agui.ProtocolVersion, nil
 	}
-	return r.Header(ProfileHeader) == agui.ProtocolVersion
+	name := r.Header(ProfileHeader)
+	if _, ok := profile.Of(name); name != "" && !ok {
+		return "", fault.New(fault.InvalidRequest, "the profile is 0.0.45, 0.0.59 or 1.0").At(ProfileHeader)
+	}
+	return name, nil
 }
 
 // sink writes frames as SSE, one Write for all that came together.
@@ -144,6 +163,41 @@ func (s *sink) Send(frames []agui.Frame) error {
 	s.buf = s.buf[:0]
 	for _, f := range frames {
 		s.buf = agui.AppendSSE(s.buf, f)
+	}
+	_, err := s.w.Write(s.buf)
+	if cap(s.buf) > keepBuffer {
+		s.buf = nil
+	}
+	return err
+}
+
+// comment is what fills silence, padded for proxies that hold back small pieces.
+func comment(padding int) []byte {
+	if padding <= 0 {
+		return []byte(agui.KeepAlive)
+	}
+	text, _ := strings.CutSuffix(agui.KeepAlive, "\n\n")
+	return []byte(text + " " + strings.Repeat(".", padding) + "\n\n")
+}
+
+// packedSink writes frames as protobuf [RUN-1].
+type packedSink struct {
+	w   *carrier.Stream
+	run frontend.Run
+	buf []byte
+}
+
+func (s *packedSink) Send(frames []agui.Frame) error {
+	s.buf = s.buf[:0]
+	for _, f := range frames {
+		var ok bool
+		var err error
+		if s.buf, ok, err = wire.Append(s.buf, f); err != nil || !ok {
+			s.run.LeftOut(1) // a type its envelope has not, or values it cannot hold
+			if f.Type.Terminal() {
+				s.buf, _, _ = wire.Append(s.buf, agui.NewRunError("the end of this run cannot be written as protobuf", "internal", nil))
+			}
+		}
 	}
 	_, err := s.w.Write(s.buf)
 	if cap(s.buf) > keepBuffer {

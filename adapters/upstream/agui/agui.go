@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/aguigate/aguigate/adapters/upstream"
 	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/agui/profile"
+	"github.com/aguigate/aguigate/protocol/agui/wire"
 	"github.com/aguigate/aguigate/protocol/fault"
 )
 
@@ -43,6 +46,9 @@ const (
 
 // New is the factory of kind agui. It dials nobody.
 func New(o upstream.Options) (upstream.Upstream, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	dialer := &net.Dialer{Timeout: o.Timeouts.Connect, KeepAlive: 30 * time.Second}
 	u := &Upstream{opts: o, client: &http.Client{
 		Transport: &http.Transport{
@@ -81,14 +87,24 @@ func (u *Upstream) Run(ctx context.Context, req *upstream.RunRequest) (upstream.
 		cancel(nil)
 		return nil, err
 	}
-	return &stream{
+	s := &stream{
 		up: u, ctx: ctx, cancel: cancel, raw: res.Body, body: body, silence: watch, began: time.Now(),
-		sse: agui.NewSSEDecoder(u.opts.EventLimit), buf: make([]byte, firstBuffer),
-	}, nil
+		read: req.Read, older: u.speaking().NewFromUpstream(req.Input.RunID), buf: make([]byte, firstBuffer),
+	}
+	if packed(res) {
+		s.events = &protobuf{wire.NewDecoder(u.opts.EventLimit), s.give}
+	} else {
+		s.events = &sse{agui.NewSSEDecoder(u.opts.EventLimit), s.take}
+	}
+	return s, nil
 }
 
 func (u *Upstream) post(ctx context.Context, req *upstream.RunRequest) (*http.Response, error) {
-	body := u.input(req.Input).Append(nil)
+	in, left := u.speaking().Input(req.Input)
+	if len(left) > 0 {
+		u.opts.Log.Debug("the agent cannot be told all of a request", "agent", u.opts.Agent, "request_id", req.RequestID, "left_out", left)
+	}
+	body := in.Append(nil)
 	var refused atomic.Pointer[error]
 	ctx, stop := context.WithCancel(ctx)
 	if req.Sent != nil {
@@ -147,23 +163,24 @@ func (u *Upstream) head(h http.Header, req *upstream.RunRequest) {
 	}
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "text/event-stream")
+	if u.opts.Encoding == "protobuf" {
+		h.Set("Accept", wire.MediaType+", text/event-stream;q=0.5")
+	}
 	h.Set("Accept-Encoding", "identity")
 	if h.Get("User-Agent") == "" {
 		h.Set("User-Agent", "aguigate")
 	}
 }
 
-// input is the request in the version this server speaks. With protocol auto
-// that is 0.0 until a RUN_STARTED of it has carried a protocolVersion [UP-4].
-func (u *Upstream) input(in *agui.Input) *agui.Input {
-	out := *in
+// speaking is the version this server speaks. With protocol auto that is 0.0 until a
+// RUN_STARTED of it has carried a protocolVersion [UP-4].
+func (u *Upstream) speaking() *profile.Profile {
+	version := "0.0.59"
 	if u.speaks.Load() {
-		out.ProtocolVersion = agui.ProtocolVersion
-		return &out
+		version = agui.ProtocolVersion
 	}
-	out.ProtocolVersion = ""
-	out.Messages = plainResults(in.Messages)
-	return &out
+	p, _ := profile.Of(version)
+	return p
 }
 
 // learn notes that the server speaks 1.0.

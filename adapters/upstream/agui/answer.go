@@ -9,10 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/agui/wire"
 	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/strictjson"
-	"github.com/aguigate/aguigate/protocol/tool"
 )
 
 // errorBody is how much of a backend's error body is read and may be shown
@@ -26,10 +25,16 @@ func (u *Upstream) events(res *http.Response) (io.Reader, error) {
 		return nil, refusal(res)
 	}
 	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if err != nil || kind != "text/event-stream" {
+	if err != nil || kind != "text/event-stream" && (kind != wire.MediaType || u.opts.Encoding != "protobuf") {
 		return nil, fault.New(fault.UpstreamProtocolError, "the agent answered with %s instead of an event stream", shortType(kind))
 	}
 	return decoded(res)
+}
+
+// packed reports an answer in protobuf.
+func packed(res *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return kind == wire.MediaType
 }
 
 func shortType(kind string) string {
@@ -122,21 +127,4 @@ func oneLine(s string) string {
 		s = s[:len(s)-1]
 	}
 	return s + "…"
-}
-
-// plainResults gives tool results as strings, which is all that 0.0 servers
-// read: parts become their text and one JSON reference a medium [INV-7, F084].
-func plainResults(msgs []agui.Message) []agui.Message {
-	out := msgs
-	copied := false
-	for i, m := range msgs {
-		if m.Role != agui.RoleTool || strictjson.KindOf(m.Content) != strictjson.Array {
-			continue
-		}
-		if !copied {
-			out, copied = append([]agui.Message(nil), msgs...), true
-		}
-		out[i] = m.With("content", strictjson.Quote(tool.PartsText(m.Content)))
-	}
-	return out
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/aguigate/aguigate/adapters/upstream"
 	"github.com/aguigate/aguigate/protocol/agui"
+	"github.com/aguigate/aguigate/protocol/agui/profile"
+	"github.com/aguigate/aguigate/protocol/agui/wire"
 	"github.com/aguigate/aguigate/protocol/fault"
 )
 
@@ -26,7 +28,9 @@ type stream struct {
 	cancel  context.CancelCauseFunc
 	raw     io.Closer
 	body    io.Reader
-	sse     *agui.SSEDecoder
+	events  framing
+	read    func(data []byte) (agui.Frame, bool, error)
+	older   *profile.FromUpstream
 	buf     []byte
 	frames  []agui.Frame
 	silence *silence
@@ -42,12 +46,14 @@ func (s *stream) Next(dst []agui.Frame) ([]agui.Frame, error) {
 		n, err := s.body.Read(s.buf)
 		if n > 0 {
 			s.silence.heard()
-			if bad := s.sse.Feed(s.buf[:n], s.take); bad != nil {
+			if bad := s.events.feed(s.buf[:n]); bad != nil {
 				return s.frames, bad
 			}
 		}
 		if err != nil {
-			return s.frames, s.over(err)
+			why := s.over(err)
+			s.frames = s.older.End(s.frames) // thoughts that an older server leaves open
+			return s.frames, why
 		}
 		if len(s.frames) > before {
 			s.grow(n)
@@ -62,10 +68,33 @@ func (s *stream) take(data []byte) error {
 	if !within(data, s.buf) {
 		data = append([]byte(nil), data...)
 	}
-	f, err := agui.ParseFrame(data)
-	if err != nil {
+	var f agui.Frame
+	var skip bool
+	var err error
+	if s.read != nil {
+		f, skip, err = s.read(data)
+	} else {
+		f, err = agui.ParseFrame(data)
+	}
+	if err != nil || skip {
 		return err
 	}
+	s.enter(f)
+	return nil
+}
+
+// give takes an event that came as protobuf, whose frame lasts only for the call. What
+// such an event lacks reads as empty, so it is checked here.
+func (s *stream) give(f agui.Frame) error {
+	if err := f.Validate(); err != nil {
+		return err
+	}
+	s.enter(agui.Frame{Type: f.Type, Raw: append([]byte(nil), f.Raw...)})
+	return nil
+}
+
+// enter adds one frame, as 1.0 [RUN-11].
+func (s *stream) enter(f agui.Frame) {
 	if !s.first {
 		s.first = true
 		s.silence.speaking()
@@ -76,9 +105,30 @@ func (s *stream) take(data []byte) error {
 	if f.Type == agui.RunStarted {
 		s.up.learn(f)
 	}
-	s.frames = append(s.frames, f)
-	return nil
+	s.frames = s.older.Step(f, s.frames)
 }
+
+// framing cuts the answer's bytes into events.
+type framing interface {
+	feed(chunk []byte) error
+	close() error // an event that was cut
+}
+
+type sse struct {
+	*agui.SSEDecoder
+	each func([]byte) error
+}
+
+func (f *sse) feed(chunk []byte) error { return f.Feed(chunk, f.each) }
+func (f *sse) close() error            { return f.Close() }
+
+type protobuf struct {
+	*wire.Decoder
+	each func(agui.Frame) error
+}
+
+func (f *protobuf) feed(chunk []byte) error { return f.Feed(chunk, f.each) }
+func (f *protobuf) close() error            { return f.Close() }
 
 // within reports whether part is a piece of whole: two slices of one array that
 // reach to its end have their last byte in common.
@@ -98,7 +148,7 @@ func (s *stream) grow(n int) {
 // over names the end of the stream.
 func (s *stream) over(err error) error {
 	if errors.Is(err, io.EOF) {
-		if bad := s.sse.Close(); bad != nil {
+		if bad := s.events.close(); bad != nil {
 			return bad
 		}
 		return io.EOF
