@@ -60,6 +60,17 @@ func (g *Gateway) newRun(ctx context.Context, t *frontend.Turn) (*liveRun, error
 	if err != nil {
 		return nil, err
 	}
+	in, err := g.toolsAgain(ctx, th, t.Input)
+	if err != nil {
+		return nil, err
+	}
+	if in != t.Input {
+		again := *t
+		again.Input, t = in, &again
+		if offer, err = a.offer(in); err != nil {
+			return nil, err
+		}
+	}
 	r := &liveRun{
 		profile: a.profile(t.Profile),
 		list:    read(t.Input.Messages), key: th.key, feed: feeding{space: th.space()},
@@ -122,6 +133,9 @@ func (r *liveRun) sameTurn() (bool, error) {
 
 // beginBusy is begin for a thread that another run has.
 func (r *liveRun) beginBusy(ctx context.Context) error {
+	if r.claimed() {
+		return fault.New(fault.ResumeConflict, "another run brings the answer of this interrupt").At("/resume")
+	}
 	results, err := r.resultsOnly(ctx)
 	if err != nil {
 		return err

@@ -53,11 +53,12 @@ type liveRun struct {
 	dead    *activeRun     // a run whose process died, in whose place this one is
 	book    *conversation.Builder
 	chain   *repair.Chain
-	own     *task    // the gateway continues a round by itself
-	join    *joining // another run is this turn's answer
-	wait    queueing // how the run waits for the thread, if it is another's for now
-	taken   bool     // the thread is this run's
-	asked   bool     // the upstream's request went out
+	own     *task       // the gateway continues a round by itself
+	join    *joining    // another run is this turn's answer
+	wait    queueing    // how the run waits for the thread, if it is another's for now
+	taken   bool        // the thread is this run's
+	claims  []interrupt // that this run has claimed
+	asked   bool        // the upstream's request went out
 	final   agui.Frame
 	over    chan struct{} // closed when Stream returns
 	told    []string      // rounds whose results this run brings to the agent

@@ -41,6 +41,9 @@ func (r *liveRun) plan(ctx context.Context) (*ledger, *plan, error) {
 	if err := r.unanswered(p); err != nil {
 		return nil, nil, err
 	}
+	if err := r.checkResume(); err != nil {
+		return nil, nil, err
+	}
 	return led, p, r.findContinuation(p)
 }
 
@@ -219,6 +222,7 @@ func authored(role agui.Role) bool {
 // enterTurn writes the turn into the thread's record.
 func (r *liveRun) enterTurn(rec *threadRecord) {
 	rec.Page, rec.Tail, rec.Hidden = r.hist.page, r.hist.tail, r.branch.Hidden
+	r.claim(rec)
 	if !r.turn.Appends { // so that a client that is cut off is known by what it had said
 		rec.Views = transcript.Keep(rec.Views, r.branch.View, r.state.Round, r.clientHas(), r.g.now())
 	}
@@ -230,6 +234,7 @@ func (r *liveRun) enterTurn(rec *threadRecord) {
 // forget takes a turn that came to nothing out of the record again [ERR-1].
 func (rec *threadRecord) forget(before *threadRecord) {
 	rec.Page, rec.Tail, rec.Hidden, rec.Views = before.Page, before.Tail, before.Hidden, before.Views
+	rec.Interrupts, rec.Claimed = before.Interrupts, before.Claimed
 }
 
 // bury ends what a dead run left: its calls can be answered, and the answers it

@@ -247,6 +247,11 @@ func (r *liveRun) closeBooks(outcome string) func(*threadRecord) {
 	if err := r.g.turnPage(ctx, r.thread, r.hist); err != nil {
 		r.g.log.Warn("a page of a transcript could not be written; the next run tries again", "run", r.state.ID, "error", err)
 	}
+	if r.asked && !r.opened && len(interruptsOf(r.final)) > 0 {
+		if err := r.keepBasis(ctx); err != nil {
+			r.g.log.Warn("the tools of an interrupted run could not be kept", "run", r.state.ID, "error", err)
+		}
+	}
 	if err := r.keepState(ctx); err != nil {
 		r.g.log.Warn("the state of a thread could not be kept", "run", r.state.ID, "error", err)
 	}
@@ -255,6 +260,7 @@ func (r *liveRun) closeBooks(outcome string) func(*threadRecord) {
 		rec.Page, rec.Tail, rec.Hidden = r.hist.page, r.hist.tail, r.branch.Hidden
 		rec.Rounds = refs(rec.Rounds)
 		rec.remember(r, r.g.now())
+		r.keepInterrupts(rec, outcome)
 		if !r.turn.Appends {
 			rec.Views = transcript.Keep(rec.Views, -1, r.state.Round, r.clientHas(), r.g.now())
 		}

@@ -33,6 +33,10 @@ type threadRecord struct {
 	Past    []pastRun  `json:"past,omitempty"`   // runs that ended lately [RUN-13]
 	Rounds  []roundRef `json:"rounds,omitempty"` // rounds with something left to do, oldest first
 
+	Interrupts []interrupt `json:"interrupts,omitempty"` // that wait for their answer
+	Asked      string      `json:"asked,omitempty"`      // key of the run that ended with them
+	Claimed    []string    `json:"claimed,omitempty"`    // that were answered, newest last
+
 	Page   string             `json:"page,omitempty"` // newest closed page of the transcript
 	Tail   []transcript.Entry `json:"tail,omitempty"` // entries behind it
 	Hidden transcript.Set     `json:"hidden,omitempty"`
@@ -45,10 +49,11 @@ type threadRecord struct {
 
 // activeRun is the run that has taken the thread.
 type activeRun struct {
-	ID     string `json:"id"`
-	Round  string `json:"round"`  // the run's own key, and that of the round it would open
-	Holder string `json:"holder"` // the gateway process that moves it
-	Digest []byte `json:"digest,omitempty"`
+	ID     string   `json:"id"`
+	Round  string   `json:"round"`  // the run's own key, and that of the round it would open
+	Holder string   `json:"holder"` // the gateway process that moves it
+	Digest []byte   `json:"digest,omitempty"`
+	Claims []string `json:"claims,omitempty"` // interrupts it brings the answers of
 	// Continues is the round that a run of the gateway's own brings to the agent.
 	Continues string    `json:"continues,omitempty"`
 	Started   time.Time `json:"started"`
