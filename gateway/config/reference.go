@@ -8,6 +8,8 @@ import (
 	"go/token"
 	"reflect"
 	"strings"
+
+	"github.com/aguigate/aguigate/gateway/repair"
 )
 
 // The sources that declare the keys, so that the reference cannot drift from
@@ -66,6 +68,7 @@ func Reference() string {
 	r.read("agent.go", agentSource)
 	r.WriteString(introduction)
 	r.section("", "Config", "The whole file.")
+	r.repairs()
 	r.reserved()
 	return r.String()
 }
@@ -144,6 +147,18 @@ func (r *reference) hasKeys(name string) bool {
 		}
 	}
 	return false
+}
+
+// repairs lists what agents.NAME.repairs switches.
+func (r *reference) repairs() {
+	r.WriteString("\n## Repairs\n\nWhat `agents.NAME.repairs` switches. Each counts what it does in `aguigate_repairs_total{agent,kind}` and leaves a valid stream byte for byte as it came.\n\n| name | default | what it does | for |\n|---|---|---|---|\n")
+	for _, i := range repair.Steps() {
+		state := "off"
+		if i.On {
+			state = "on"
+		}
+		fmt.Fprintf(r, "| `%s` | %s | %s | %s |\n", i.Name, state, cell(i.Does), i.Source)
+	}
 }
 
 func (r *reference) reserved() {
