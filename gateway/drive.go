@@ -32,40 +32,41 @@ const (
 // liveRun moves one run: a goroutine, the caller's, reads the upstream, asks the
 // machine and writes to the client.
 type liveRun struct {
-	g       *Gateway
-	key     string // of the thread; never changed
-	turn    *frontend.Turn
-	agent   *agent
-	thread  *thread
-	state   activeRun
-	offer   *tool.Offer
-	names   *run.Names
-	machine *run.Machine
-	input   *agui.Input
-	headers []upstream.Header
-	list    *messages // as the client sent it
-	copy    *messages // with what the record has beside it
-	ledger  *ledger
-	hist    *history
-	branch  transcript.Branch
-	has     transcript.Set // what of the record the client has beside its list
-	unseen  bool           // the client is brought messages it was never sent
-	dead    *activeRun     // a run whose process died, in whose place this one is
-	book    *conversation.Builder
-	chain   *repair.Chain
-	own     *task       // the gateway continues a round by itself
-	join    *joining    // another run is this turn's answer
-	wait    queueing    // how the run waits for the thread, if it is another's for now
-	taken   bool        // the thread is this run's
-	claims  []interrupt // that this run has claimed
-	asked   bool        // the upstream's request went out
-	final   agui.Frame
-	over    chan struct{} // closed when Stream returns
-	told    []string      // rounds whose results this run brings to the agent
-	touched []string      // rounds this run has looked at
-	due     []string      // rounds the gateway has to continue when this run is over
-	pending []string      // calls that still wait, when the upstream is not asked [RUN-5]
-	begun   time.Time
+	g         *Gateway
+	key       string // of the thread; never changed
+	turn      *frontend.Turn
+	agent     *agent
+	thread    *thread
+	state     activeRun
+	offer     *tool.Offer
+	names     *run.Names
+	machine   *run.Machine
+	input     *agui.Input
+	headers   []upstream.Header
+	list      *messages // as the client sent it
+	copy      *messages // with what the record has beside it
+	ledger    *ledger
+	hist      *history
+	branch    transcript.Branch
+	has       transcript.Set // what of the record the client has beside its list
+	unseen    bool           // the client is brought messages it was never sent
+	dead      *activeRun     // a run whose process died, in whose place this one is
+	book      *conversation.Builder
+	chain     *repair.Chain
+	own       *task       // the gateway continues a round by itself
+	join      *joining    // another run is this turn's answer
+	wait      queueing    // how the run waits for the thread, if it is another's for now
+	taken     bool        // the thread is this run's
+	leftAlone bool        // its client has gone, and it ends for that
+	claims    []interrupt // that this run has claimed
+	asked     bool        // the upstream's request went out
+	final     agui.Frame
+	over      chan struct{} // closed when Stream returns
+	told      []string      // rounds whose results this run brings to the agent
+	touched   []string      // rounds this run has looked at
+	due       []string      // rounds the gateway has to continue when this run is over
+	pending   []string      // calls that still wait, when the upstream is not asked [RUN-5]
+	begun     time.Time
 
 	sink   frontend.Sink
 	opened bool // the run's own round exists
@@ -271,33 +272,50 @@ func (r *liveRun) move(ctx context.Context, stream upstream.Stream) {
 		if first && len(frames) > 0 {
 			r.delivered(ctx)
 		}
-		r.mu.Lock()
-		r.actions = r.actions[:0]
-		up := 0
-		mended := r.mended[:0]
-		for _, f := range frames {
-			up += len(f.Raw)
-			mended = r.chain.Step(f, mended)
-		}
-		if err != nil {
-			mended = r.chain.End(mended)
-		}
-		for _, f := range mended {
-			r.actions = r.machine.Step(f, r.actions)
-		}
-		r.mended = mended
-		r.agent.in.moved(len(frames), up)
-		r.perform(ctx, r.actions)
-		r.flush()
-		r.mu.Unlock()
+		r.moveOn(ctx, frames, err != nil)
 		switch {
-		case r.machine.Done() || r.sinkErr != nil:
+		case r.machine.Done():
+			return
+		case r.sinkErr != nil:
+			r.deserted(ctx)
 			return
 		case err != nil:
 			r.finish(ctx, err)
 			return
 		}
 	}
+}
+
+// moveOn moves what has arrived: through the repairs and the machine, to the client.
+func (r *liveRun) moveOn(ctx context.Context, frames []agui.Frame, over bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	up := 0
+	r.mended, r.actions = r.mended[:0], r.actions[:0]
+	for _, f := range frames {
+		up += len(f.Raw)
+		r.mended = r.chain.Step(f, r.mended)
+	}
+	if over {
+		r.mended = r.chain.End(r.mended)
+	}
+	for _, f := range r.mended {
+		r.actions = r.machine.Step(f, r.actions)
+	}
+	r.agent.in.moved(len(frames), up)
+	r.perform(ctx, r.actions)
+	r.flush()
+}
+
+// deserted ends a run whose client has gone: whoever watches the thread sees its end,
+// and so does the record.
+func (r *liveRun) deserted(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sink, r.sinkErr, r.leftAlone = nowhere{}, nil, true
+	r.perform(ctx, r.machine.Stop(r.actions[:0]))
+	r.flush()
+	r.final = agui.Frame{} // it is no answer to the turn, if that comes again
 }
 
 // finish ends the run for whatever reason the upstream's stream is over.
@@ -314,7 +332,8 @@ func (r *liveRun) finish(ctx context.Context, err error) {
 		r.flush()
 		return
 	case ctx.Err() != nil:
-		return // the client has gone: there is nobody to tell
+		r.deserted(ctx)
+		return
 	case err == io.EOF: // itself: a fault may have been caused by one
 	default:
 		cause = fault.From(err)
@@ -368,6 +387,8 @@ func (r *liveRun) cancelReason(ctx context.Context) string {
 		return reasonShutdown
 	case errors.Is(why, errStopped):
 		return reasonStopped
+	case r.leftAlone:
+		return reasonClientGone
 	}
 	return reasonRunFailed
 }
@@ -386,7 +407,11 @@ func (r *liveRun) hold() {
 
 // flush writes the batch with one Send.
 func (r *liveRun) flush() {
-	if len(r.batch) == 0 || r.sinkErr != nil {
+	if len(r.batch) == 0 {
+		return
+	}
+	r.toWatchers()
+	if r.sinkErr != nil {
 		r.batch = r.batch[:0]
 		return
 	}
@@ -407,7 +432,6 @@ func (r *liveRun) flush() {
 			r.stop(context.Canceled)
 		}
 	}
-	r.toWatchers()
 	r.agent.out.moved(len(out), bytes)
 	r.batch = r.batch[:0]
 }

@@ -210,6 +210,8 @@ func (r *liveRun) finishDuty(ctx context.Context, outcome string) {
 		code = r.machine.Code()
 	case !r.machine.Done(), outcome == "panic":
 		code = "interrupted"
+	case r.leftAlone:
+		code = reasonClientGone
 	case r.g.active.wasStopped(r):
 		code = reasonStopped
 	}

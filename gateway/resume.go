@@ -107,7 +107,7 @@ func (r *liveRun) claim(rec *threadRecord) {
 // it had claimed, so that its answers can be sent again.
 func (r *liveRun) keepInterrupts(rec *threadRecord, outcome string) {
 	switch {
-	case !r.asked || outcome == "error" || !r.machine.Done():
+	case !r.asked || outcome == "error" || !r.machine.Done() || r.leftAlone:
 		if len(r.claims) > 0 {
 			rec.Interrupts = r.claims
 			rec.Claimed = slices.DeleteFunc(slices.Clone(rec.Claimed), func(id string) bool { return slices.Contains(r.state.Claims, id) })
