@@ -79,6 +79,7 @@ func (g *Gateway) newRun(ctx context.Context, t *frontend.Turn) (*liveRun, error
 			Started: g.now(), Lease: g.now().Add(lease)},
 	}
 	r.speak()
+	r.detachable.Store(a.conf.OnDisconnect == "detach")
 	return r, nil
 }
 
@@ -94,6 +95,9 @@ func (r *liveRun) begin(ctx context.Context) error {
 		return r.beginBusy(ctx)
 	}
 	err = r.prepare(ctx)
+	if r.join != nil {
+		return err
+	}
 	if fault.CodeOf(err) == fault.ThreadBusy && r.thread.revision != 0 { // somebody was faster
 		return r.beginBusy(ctx)
 	}
@@ -117,10 +121,14 @@ func (r *liveRun) sameTurn() (bool, error) {
 		}
 	}
 	for _, w := range t.Queue {
-		if w.Run == r.state.ID && r.g.waits(w) && bytes.Equal(w.Digest, r.state.Digest) {
-			r.join = &joining{key: w.Key, run: w.Run}
-			return true, nil
+		if w.Run != r.state.ID || !r.g.waits(w) {
+			continue
 		}
+		if !bytes.Equal(w.Digest, r.state.Digest) {
+			return false, fault.New(fault.RunConflict, "another run with this runId waits for the thread").At("/runId")
+		}
+		r.join = &joining{key: w.Key, run: w.Run}
+		return true, nil
 	}
 	for i := range t.Past {
 		if p := &t.Past[i]; p.ID == r.state.ID && bytes.Equal(p.Digest, r.state.Digest) && r.g.now().Before(p.Ended.Add(pastTime)) {
@@ -211,6 +219,11 @@ func (r *liveRun) prepare(ctx context.Context) error {
 				return err
 			}
 			r.feed.space = r.thread.space()
+			if r.wait == notAtAll { // what changed it may be this very turn
+				if same, err := r.sameTurn(); err != nil || same {
+					return err
+				}
+			}
 			continue
 		}
 		if err != nil {

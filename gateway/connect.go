@@ -82,6 +82,15 @@ func (r *liveRun) present(ctx context.Context) ([]agui.Frame, []*tool.Round, err
 	if err != nil {
 		return nil, nil, err
 	}
+	h, err := r.g.loadHistory(ctx, r.thread)
+	if err != nil {
+		return nil, nil, err
+	}
+	for at := range h.index.Len() {
+		if !r.thread.Hidden.Has(at) {
+			r.has = r.has.Add(at)
+		}
+	}
 	out := []agui.Frame{r.snapshot(msgs)}
 	state, over, err := r.g.readState(ctx, r.thread)
 	switch {

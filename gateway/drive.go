@@ -86,14 +86,15 @@ type liveRun struct {
 	upCancel context.CancelFunc
 
 	// cancel and stopCause belong to activeRuns and its lock.
-	cancel    context.CancelCauseFunc
-	stopCause error
-	following string      // key of the run it reads
-	followers int         // turns that read this run too
-	gone      bool        // its client has left
-	detached  bool        // it may go on without readers
-	unread    atomic.Bool // and nobody reads it any more, which its agent allows for a while
-	aloneFor  int         // bytes of events since then
+	cancel     context.CancelCauseFunc
+	stopCause  error
+	following  string      // key of the run it reads
+	followers  int         // turns that read this run too
+	gone       bool        // its client has left
+	remote     time.Time   // until when readers on other replicas are known of
+	detachable atomic.Bool // it may go on without its client
+	unread     atomic.Bool // and nobody reads it any more, which its agent allows for a while
+	aloneFor   int         // bytes of events since then
 }
 
 // errStopped ends a run for its client without an error [RUN-10].
@@ -140,6 +141,7 @@ func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 	defer close(r.over)
 	r.g.active.arm(r, stop)
 	defer context.AfterFunc(ctx, func() { r.clientLeft(context.Cause(ctx)) })()
+	defer context.AfterFunc(runCtx, func() { r.cutLater(sink) })()
 	r.log("run accepted", "waits", r.wait != notAtAll, "joins", r.join != nil)
 	outcome := "panic" // unless it comes to an end
 	defer func() { r.end(ctx, outcome) }()
@@ -168,26 +170,52 @@ func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 // or goes on for others, or for a while for nobody [RUN-10].
 func (r *liveRun) clientLeft(cause error) {
 	var shutdown *fault.Error
-	detach := r.detaches() && !errors.As(cause, &shutdown)
-	if errors.As(cause, &shutdown) || !detach && !r.g.active.followed(r) {
+	if errors.As(cause, &shutdown) {
 		r.stop(cause)
 		return
 	}
-	if !r.g.active.left(r, cause, detach) || !detach {
+	detach := r.detachable.Load()
+	if !r.g.active.left(r, cause, detach) {
 		return
 	}
 	r.unread.Store(true)
-	grace := time.NewTimer(r.agent.conf.Detach.Grace)
-	defer grace.Stop()
-	select {
-	case <-grace.C:
-		r.stop(context.Canceled)
-	case <-r.over:
+	var grace <-chan time.Time
+	if detach {
+		limit := time.NewTimer(r.agent.conf.Detach.Grace)
+		defer limit.Stop()
+		grace = limit.C
+	}
+	look := time.NewTicker(joinLook) // readers on other replicas go without a word
+	defer look.Stop()
+	for {
+		select {
+		case <-grace:
+			detach, grace = false, nil
+		case <-look.C:
+		case <-r.over:
+			return
+		}
+		if !detach && !r.g.active.followed(r) {
+			r.stop(context.Canceled)
+			return
+		}
 	}
 }
 
-// detaches reports a run that may go on without its client.
-func (r *liveRun) detaches() bool { return r.agent.conf.OnDisconnect == "detach" && r.join == nil }
+// cutGrace is how long a run that was ended may take to write its last frames to a
+// client that does not read.
+const cutGrace = time.Second
+
+// cutLater cuts a client that keeps an ended run from ending.
+func (r *liveRun) cutLater(sink frontend.Sink) {
+	select {
+	case <-r.over:
+	case <-time.After(cutGrace):
+		if c, ok := sink.(frontend.Cutter); ok {
+			c.Cut()
+		}
+	}
+}
 
 // outcome is the run's end as it is counted.
 func (r *liveRun) outcome() string {
@@ -205,10 +233,11 @@ func (r *liveRun) outcome() string {
 // refuse ends a turn that waited and then could not be taken.
 func (r *liveRun) refuse(ctx context.Context, err error) {
 	r.bareMachine(false)
+	var shutdown *fault.Error
 	switch {
 	case errors.Is(err, errSuperseded), errors.Is(err, errStopped):
 		r.perform(ctx, r.machine.Stop(r.actions[:0]))
-	case errors.Is(err, context.Canceled):
+	case ctx.Err() != nil && !errors.As(context.Cause(ctx), &shutdown):
 		return // the client has gone
 	default:
 		r.perform(ctx, r.machine.FailLocal(fault.From(err), r.actions[:0]))
@@ -288,6 +317,12 @@ func (r *liveRun) move(ctx context.Context, stream upstream.Stream) {
 
 // moveOn moves what has arrived: through the repairs and the machine, to the client.
 func (r *liveRun) moveOn(ctx context.Context, frames []agui.Frame, over bool) {
+	r.bookIn(ctx, frames, over)
+	r.send()
+}
+
+// bookIn is moveOn up to the client.
+func (r *liveRun) bookIn(ctx context.Context, frames []agui.Frame, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	up := 0
@@ -304,7 +339,7 @@ func (r *liveRun) moveOn(ctx context.Context, frames []agui.Frame, over bool) {
 	}
 	r.agent.in.moved(len(frames), up)
 	r.perform(ctx, r.actions)
-	r.flush()
+	r.stage()
 }
 
 // deserted ends a run whose client has gone: whoever watches the thread sees its end,
@@ -405,14 +440,25 @@ func (r *liveRun) hold() {
 	r.held.Reset(joinGrace)
 }
 
-// flush writes the batch with one Send.
+// flush hands the batch to watchers and to the client.
 func (r *liveRun) flush() {
-	if len(r.batch) == 0 {
-		return
+	r.stage()
+	r.send()
+}
+
+// stage hands the batch to watchers. r.mu is held, or nobody else has the run yet: who
+// comes to watch gets either what is in the books or what is handed on.
+func (r *liveRun) stage() {
+	if len(r.batch) > 0 {
+		r.toWatchers()
 	}
-	r.toWatchers()
-	if r.sinkErr != nil {
-		r.batch = r.batch[:0]
+}
+
+// send writes the batch to the client with one Send. r.mu need not be held, so that a
+// client that does not read holds up nobody but its own run.
+func (r *liveRun) send() {
+	defer func() { r.batch = r.batch[:0] }()
+	if len(r.batch) == 0 || r.sinkErr != nil {
 		return
 	}
 	out := r.forClient()
@@ -423,7 +469,7 @@ func (r *liveRun) flush() {
 	if len(out) > 0 {
 		r.sinkErr = r.sink.Send(out)
 	}
-	if r.sinkErr != nil && (r.detaches() || r.g.active.followed(r)) {
+	if r.sinkErr != nil && (r.detachable.Load() || r.g.active.followed(r)) {
 		r.sink, r.sinkErr = nowhere{}, nil
 	}
 	if r.unread.Load() {
@@ -433,7 +479,6 @@ func (r *liveRun) flush() {
 		}
 	}
 	r.agent.out.moved(len(out), bytes)
-	r.batch = r.batch[:0]
 }
 
 // forClient gives the batch as the client can read it [RUN-11].

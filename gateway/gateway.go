@@ -244,13 +244,25 @@ func (a *activeRuns) whenIdle() <-chan struct{} {
 func (a *activeRuns) left(r *liveRun, cause error, detach bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r.gone, r.detached = true, detach
-	if r.followers == 0 && !detach {
+	r.gone = true
+	if !detach && !r.followedNow() {
 		r.cancel(cause)
 		return false
 	}
 	return true
 }
+
+// read notes a reader of the run with that key on another replica.
+func (a *activeRuns) read(key string, until time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r := a.runs[key]; r != nil {
+		r.remote = until
+	}
+}
+
+// followedNow reports a run that somebody else reads too. The lock is held.
+func (r *liveRun) followedNow() bool { return r.followers > 0 || r.g.now().Before(r.remote) }
 
 // follow notes that reader reads the run with that key until the func it gives is
 // called.
@@ -266,9 +278,7 @@ func (a *activeRuns) follow(reader *liveRun, key string) (leave func()) {
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if r.followers--; r.followers == 0 && r.gone && !r.detached && r.cancel != nil {
-			r.cancel(context.Canceled)
-		}
+		r.followers-- // a run without its client looks now and then whether anybody reads it
 	}
 }
 
@@ -276,7 +286,7 @@ func (a *activeRuns) follow(reader *liveRun, key string) (leave func()) {
 func (a *activeRuns) followed(r *liveRun) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return r.followers > 0
+	return r.followedNow()
 }
 
 // wasStopped reports a run that somebody has stopped.

@@ -35,6 +35,7 @@ const joinLook = time.Second
 // active, from the transcript when it is over. The agent is not asked.
 func (r *liveRun) follow(ctx context.Context) {
 	r.bareMachine(true)
+	r.detachable.Store(false) // there is nothing to go on with
 	var err error
 	switch {
 	case r.join.refused != nil:
@@ -74,19 +75,27 @@ func (r *liveRun) live(ctx context.Context) error {
 // it was over before any of it came.
 func (r *liveRun) liveFrom(ctx context.Context, w *watch) error {
 	defer r.g.active.follow(r, r.join.key)()
-	some := false
+	some, look, alive := false, true, true
 	for {
-		alive, err := r.otherLives(ctx)
-		if err != nil {
-			return err
+		if look {
+			var err error
+			if alive, err = r.otherLives(ctx); err != nil {
+				return err
+			}
+			if !alive && !some {
+				return errOver
+			}
+			r.g.tellReading(ctx, r.join.key)
 		}
-		if !alive && !some {
-			return errOver
+		pause := joinLook
+		if !some {
+			pause /= 8 // it may just have ended
 		}
-		wait, cancel := context.WithTimeout(ctx, joinLook)
+		wait, cancel := context.WithTimeout(ctx, pause)
 		list, err := w.next(wait, r.join.key)
 		late := wait.Err() != nil && ctx.Err() == nil
 		cancel()
+		look = late
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -104,6 +113,20 @@ func (r *liveRun) liveFrom(ctx context.Context, w *watch) error {
 		}
 	}
 }
+
+// tellReading says that this process has a reader of a run that another one moves, for
+// a little longer than it looks.
+func (g *Gateway) tellReading(ctx context.Context, key string) {
+	if g.active.of(key) != nil {
+		return
+	}
+	if err := g.store.Publish(ctx, "read", []byte(key)); err != nil {
+		g.log.Warn("a reader of a run could not be announced", "error", err)
+	}
+}
+
+// onRead is tellReading as it arrives.
+func (g *Gateway) onRead(data []byte) { g.active.read(string(data), g.now().Add(3*joinLook)) }
 
 // watchNow watches a thread from here on.
 func (g *Gateway) watchNow(ctx context.Context, t *thread) (*watch, error) {
@@ -220,16 +243,10 @@ func (r *liveRun) keepView() {
 		}
 		b := transcript.Read(h.index, rec.Hidden, rec.Views, r.list.list)
 		var has transcript.Set
+		has = has.Union(r.has)
 		for _, at := range append(madeBy(h.index, r.join.key), b.Known...) {
 			if at >= 0 {
 				has = has.Add(at)
-			}
-		}
-		if r.join.connect {
-			for at := range h.index.Len() {
-				if !rec.Hidden.Has(at) {
-					has = has.Add(at)
-				}
 			}
 		}
 		rec.Views = transcript.Keep(rec.Views, b.View, r.state.Round, has, r.g.now())

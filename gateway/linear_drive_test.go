@@ -400,9 +400,9 @@ func (n *linTurnSeen) entered(from, settled int64) {
 	if n.live.pending != nil {
 		n.note(from, settled, actTurnPends, "")
 	}
-	gave := "done"
-	if !n.live.machine.Done() || n.live.machine.Outcome() == "error" {
-		gave = "failed"
+	gave := "failed"
+	if n.live.machine.Outcome() == "success" {
+		gave = "done"
 	}
 	n.c.h.asking(n.r, gave, from, n.ended)
 }

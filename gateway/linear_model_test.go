@@ -91,10 +91,10 @@ type linState struct {
 	active   int // the run that has the thread
 }
 
-// due says that the agent is to be told. A round whose run was stopped is not
-// released, and its duty stays named until the sweep comes by.
-func (s linState) due() bool {
-	return s.duty == tool.DutyDue || s.duty == tool.DutyNamed && !s.released && s.complete()
+// waits says that somebody may still ask the agent, who is told of it: nobody has, or
+// it came to nothing.
+func (s linState) waits() bool {
+	return s.duty == tool.DutyNamed || s.duty == tool.DutyDue || s.duty == tool.DutyFailed
 }
 
 func (s linState) complete() bool { return s.call[0] != isOpen && s.call[1] != isOpen }
@@ -107,7 +107,7 @@ func (s *linState) settle(call, val int) linOut {
 	case have == isOpen:
 		s.call[call], s.delivery[call] = val, tool.Held
 		if s.duty != tool.DutySent {
-			s.duty = tool.DutyNamed
+			s.duty, s.fails = tool.DutyNamed, 0
 		}
 		s.ripen()
 		return linOut{ok: true}
@@ -140,6 +140,21 @@ func (s *linState) settleSome(vals [2]int) linOut {
 func (s *linState) ripen() {
 	if s.duty == tool.DutyNamed && s.released && s.complete() {
 		s.duty = tool.DutyDue
+	}
+}
+
+// passOver ends what is open: the conversation goes on without it [RUN-6].
+func (s *linState) passOver() {
+	s.cancelOpen()
+	s.ripen()
+}
+
+// giveUp is the end of a run that did not come to its own: nobody continues by
+// himself with what its calls were answered so far.
+func (s *linState) giveUp() {
+	s.cancelOpen()
+	if s.duty == tool.DutyNamed {
+		s.duty = tool.DutyFailed
 	}
 }
 
@@ -189,16 +204,15 @@ func (s linState) looks(call int) linOut {
 // round, so a run that has the thread by then is thread_busy or no duty. So is one
 // that waits for it, which thin knows.
 func (s linState) continues(out linOut) bool {
-	waits := s.duty == tool.DutyNamed || s.duty == tool.DutyDue || s.duty == tool.DutyFailed
 	switch {
 	case out.ok:
-		return waits && s.complete()
+		return s.waits() && s.complete()
 	case out.code == fault.ThreadBusy:
 		return s.active != noRun
 	case out.code == fault.IncompleteResults:
 		return !s.complete()
 	case out.code == fault.RunConflict:
-		return !waits
+		return !s.waits()
 	}
 	return false
 }
@@ -218,14 +232,13 @@ func linTurn(s linState, in linIn, out linOut) (bool, linState) {
 				return false, s
 			}
 		}
-		return s.due() || s.duty == tool.DutySent || s.duty == tool.DutyDone, s
+		return s.duty == tool.DutyDue || s.duty == tool.DutySent || s.duty == tool.DutyDone, s
 	case actTurnWaits:
 		return s.duty == tool.DutyFailed && s.fails >= patience, s
 	case actTurnPends:
 		return s.active == in.run && !s.complete(), s
 	case actTurnPasses:
-		s.cancelOpen()
-		s.ripen()
+		s.passOver()
 		return s.active == in.run, s
 	}
 	return false, s
@@ -260,7 +273,7 @@ func linRunStep(s linState, in linIn, out linOut) (bool, linState) {
 	switch in.act {
 	case actOpened:
 		if in.gave == "cancelled" {
-			s.cancelOpen()
+			s.giveUp()
 			return true, s
 		}
 		s.released = true
@@ -288,10 +301,10 @@ func linRunStep(s linState, in linIn, out linOut) (bool, linState) {
 // then not by the gateway itself [INV-11, INV-12]. A client that has the thread is
 // never turned away here.
 func linAsk(s linState, in linIn, out linOut) (bool, linState) {
-	may := s.due()
+	may := s.duty == tool.DutyDue
 	switch in.by {
 	case byRequest, byResults:
-		may = s.duty == tool.DutyNamed || s.duty == tool.DutyDue || s.duty == tool.DutyFailed
+		may = s.waits()
 	case byMessage: // it brings what has not been told beside its own message
 		may = true
 	}

@@ -113,9 +113,9 @@ func (h *linHistory) ownRun(r *linRun) {
 	if r.by == bySelf { // continue has told when the other kind began
 		h.note(h.begun, r.accepted, linIn{act: actTake, run: r.number, by: r.by}, linOut{})
 	}
-	gave := "done"
-	if r.outcome == "error" {
-		gave = "failed"
+	gave := "failed"
+	if r.outcome == "success" {
+		gave = "done"
 	}
 	h.asking(r, gave, r.accepted, r.ended)
 }

@@ -24,6 +24,19 @@ type pastRun struct {
 	End    json.RawMessage `json:"end"` // its last event
 }
 
+// rememberWaiter enters how a turn ended that never got the thread, for those who have
+// joined it. Sent again, it is a new turn.
+func (rec *threadRecord) rememberWaiter(r *liveRun, now time.Time) {
+	if len(r.final.Raw) == 0 || len(r.final.Raw) > pastBytes {
+		return
+	}
+	rec.Past = slices.Clone(rec.Past)
+	if len(rec.Past) >= pastRuns {
+		rec.Past = rec.Past[1:]
+	}
+	rec.Past = append(rec.Past, pastRun{ID: r.state.ID, Key: r.state.Round, Ended: now, End: r.final.Raw})
+}
+
 func (p *pastRun) endType() agui.Type {
 	f, err := agui.ParseFrame(p.End)
 	if err != nil {
@@ -39,7 +52,7 @@ func (rec *threadRecord) remember(r *liveRun, now time.Time) {
 	rec.Past = slices.DeleteFunc(slices.Clone(rec.Past), func(p pastRun) bool {
 		return p.ID == r.state.ID || now.After(p.Ended.Add(pastTime))
 	})
-	if !r.asked || len(r.final.Raw) == 0 || len(r.final.Raw) > pastBytes || len(r.state.ID) > pastBytes {
+	if !r.asked || r.agent.conf.History == "none" || len(r.final.Raw) == 0 || len(r.final.Raw) > pastBytes || len(r.state.ID) > pastBytes {
 		return
 	}
 	if len(rec.Past) >= pastRuns {

@@ -329,7 +329,9 @@ func (r *liveRun) findContinuation(p *plan) error {
 	case d.State == tool.DutyFailed && r.g.now().Before(d.Since.Add(pause(d.Fails))):
 		r.join = &joining{refused: fault.New(fault.ResultRejected,
 			"the agent has failed %d times on these results; try again in %s", d.Fails, pause(d.Fails))}
-	case d.State == tool.DutyDone && d.Key != "", d.State == tool.DutySent && r.g.alive(t, d.Key):
+	case d.State == tool.DutyDue && r.g.alive(t, d.Key): // the same, by a client's run
+		r.join = &joining{key: d.Key, run: d.Run}
+	case d.State == tool.DutyDone && d.Key != "" && r.agent.conf.History != "none", d.State == tool.DutySent && r.g.alive(t, d.Key):
 		r.join = &joining{key: d.Key, run: d.Run, done: d.State == tool.DutyDone}
 	}
 	return nil

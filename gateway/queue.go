@@ -24,7 +24,7 @@ type waiter struct {
 	Run    string    `json:"run"`
 	Holder string    `json:"holder"`
 	Digest []byte    `json:"digest,omitempty"`
-	Until  time.Time `json:"until"`
+	Until  time.Time `json:"until"`           // renewed while it waits
 	First  bool      `json:"first,omitempty"` // goes before those that bring a new turn
 }
 
@@ -64,10 +64,7 @@ const (
 func (r *liveRun) enqueue(ctx context.Context, how queueing) error {
 	g := r.g
 	me := waiter{Key: r.state.Round, Run: r.state.ID, Holder: g.instance, Digest: r.state.Digest,
-		Until: g.now().Add(queueTime + lease), First: how != atEnd}
-	if how == inFront {
-		me.Until = g.now().Add(24 * time.Hour) // it waits for the active run, however long that takes
-	}
+		Until: g.now().Add(lease), First: how != atEnd}
 	return g.changeThread(ctx, r.thread, func(rec *threadRecord) error {
 		rec.Queue = slices.DeleteFunc(rec.Queue, func(w waiter) bool { return !g.waits(w) })
 		switch {
@@ -97,9 +94,10 @@ func (r *liveRun) leaveQueue(ctx context.Context) {
 		err = r.g.changeThread(ctx, r.thread, func(rec *threadRecord) error {
 			n := len(rec.Queue)
 			rec.Queue = slices.DeleteFunc(rec.Queue, func(w waiter) bool { return w.Key == r.state.Round })
-			if len(rec.Queue) == n {
+			if len(rec.Queue) == n && len(r.final.Raw) == 0 {
 				return errUnchanged
 			}
+			rec.rememberWaiter(r, r.g.now())
 			return nil
 		})
 	}
@@ -134,6 +132,7 @@ func (r *liveRun) awaitTurn(ctx context.Context) error {
 		defer limit.Stop()
 		late = limit.C
 	}
+	renewed := g.now()
 	for {
 		if r.thread, err = g.loadThread(ctx, r.turn.Principal, r.agent.name, r.thread.ID); err != nil {
 			return err
@@ -151,6 +150,12 @@ func (r *liveRun) awaitTurn(ctx context.Context) error {
 				return err
 			}
 		}
+		if now := g.now(); !g.store.Exclusive() && now.Sub(renewed) >= lease/3 {
+			if err := r.renewPlace(ctx); err != nil {
+				return err
+			}
+			renewed = now
+		}
 		select {
 		case <-woken:
 		case <-look.C:
@@ -160,6 +165,18 @@ func (r *liveRun) awaitTurn(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// renewPlace says to other replicas that this run still waits.
+func (r *liveRun) renewPlace(ctx context.Context) error {
+	return r.g.changeThread(ctx, r.thread, func(rec *threadRecord) error {
+		i := slices.IndexFunc(rec.Queue, func(w waiter) bool { return w.Key == r.state.Round })
+		if i < 0 {
+			return errUnchanged
+		}
+		rec.Queue[i].Until = r.g.now().Add(lease)
+		return nil
+	})
 }
 
 // wakeThread tells who waits for a thread to look again.

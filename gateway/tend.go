@@ -63,7 +63,13 @@ func (g *Gateway) Start(ctx context.Context) error {
 		stopStops()
 		return err
 	}
-	g.unsubscribe = func() { stopStops(); stopWatch() }
+	stopRead, err := g.store.Subscribe("read", g.onRead)
+	if err != nil {
+		stopStops()
+		stopWatch()
+		return err
+	}
+	g.unsubscribe = func() { stopStops(); stopWatch(); stopRead() }
 	g.spawn(g.tend)
 	return nil
 }

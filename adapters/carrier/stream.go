@@ -118,6 +118,9 @@ func (w *Stream) arm(now time.Time) {
 	_ = w.r.ctx.SetWriteDeadline(now.Add(w.timeout))
 }
 
+// Cut ends a write that waits for a client which does not read, from any goroutine.
+func (w *Stream) Cut() { _ = w.r.ctx.SetWriteDeadline(time.Now()) }
+
 // KeepAlive writes comment whenever nothing was written for the given time
 // [RUN-9], from now on and until called again; 0 = off. comment must be a whole
 // frame, blank line included. One timer, no goroutine.

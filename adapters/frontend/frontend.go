@@ -204,6 +204,10 @@ type Run interface {
 // everything up to the event with that id of the thread's event stream.
 type Marker interface{ Mark(id uint64) }
 
+// Cutter is a sink whose Send, when the client does not read, can be ended from
+// another goroutine.
+type Cutter interface{ Cut() }
+
 // Sink takes the frames of one run in order. The frames' bytes are valid during
 // the call only.
 type Sink interface {

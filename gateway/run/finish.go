@@ -160,6 +160,12 @@ func (m *Machine) Cancelled(settled []Answer, out []Action) []Action {
 	}
 	f := *m.failure
 	if f.Type == agui.RunFinished {
+		for _, c := range m.calls { // which such an end must not leave open, behind the result that says it was not run
+			if !c.ended && !c.chunked && c.Shown != "" {
+				c.ended = true
+				out = append(out, Action{Frame: agui.NewToolCallEnd(c.Shown)})
+			}
+		}
 		return m.terminal(m.withOutcome(m.ownIDs(f), nil), out)
 	}
 	m.outcome = "error"

@@ -206,6 +206,12 @@ func (s *packedSink) Send(frames []agui.Frame) error {
 	return err
 }
 
+// Cut ends a write that the client does not take.
+func (s *sink) Cut() { s.w.Cut() }
+
+// Cut ends a write that the client does not take.
+func (s *packedSink) Cut() { s.w.Cut() }
+
 // markedSink writes frames behind the id a reader may come back with. Only the last
 // frame of a write has the newest: who has lost the others gets them again.
 type markedSink struct {
