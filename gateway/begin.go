@@ -29,6 +29,9 @@ func (g *Gateway) Begin(ctx context.Context, t *frontend.Turn) (frontend.Run, er
 		}
 	}()
 	if err := r.begin(ctx); err != nil {
+		if errors.Is(err, store.ErrNotFound) { // deleted under our hands
+			err = noThread()
+		}
 		return nil, err
 	}
 	begun = true
@@ -169,8 +172,8 @@ func (r *liveRun) beginBusy(ctx context.Context) error {
 	return nil
 }
 
-// resultsOnly reports a turn that brings nothing but results for calls of the
-// active run, and settles them [RUN-5].
+// resultsOnly reports a turn that brings nothing but results, and settles those for
+// calls of the active run [RUN-5].
 func (r *liveRun) resultsOnly(ctx context.Context) (bool, error) {
 	active := r.thread.Run
 	if active == nil || r.list.trailing() == len(r.list.list) || len(r.turn.Input.Resume) > 0 {
@@ -180,15 +183,16 @@ func (r *liveRun) resultsOnly(ctx context.Context) (bool, error) {
 	if err != nil || r.join != nil {
 		return false, err
 	}
-	trailing := false
+	trailing, others := false, false
 	for _, a := range p.answers {
-		if a.trailing && a.round.Key != active.Round {
-			return false, nil
-		}
+		others = others || a.trailing && a.round.Key != active.Round
 		trailing = trailing || a.trailing
 	}
 	if !trailing || len(p.gone) > 0 {
 		return false, nil
+	}
+	if others { // which some run is perhaps about to bring: it waits, and then joins or goes on
+		return true, nil
 	}
 	return true, r.settle(ctx, led, p)
 }
@@ -215,6 +219,9 @@ func (r *liveRun) prepare(ctx context.Context) error {
 		}
 		err = r.g.take(ctx, r.thread, r.state, r.enterTurn)
 		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrExists) {
+			if r.thread.revision == 0 { // another turn has begun this thread: what was written for it is nobody's
+				r.g.forgetBirth(ctx, r.thread)
+			}
 			if r.thread, err = r.g.loadThread(ctx, r.turn.Principal, r.agent.name, r.thread.ID); err != nil {
 				return err
 			}
@@ -236,6 +243,14 @@ func (r *liveRun) prepare(ctx context.Context) error {
 			return err
 		}
 		return nil
+	}
+}
+
+// forgetBirth removes what was written for a thread that another turn has begun.
+func (g *Gateway) forgetBirth(ctx context.Context, t *thread) {
+	err := errors.Join(g.drop(ctx, store.Index, threadEntry(&t.threadRecord)), g.store.Purge(ctx, store.Messages, t.space()))
+	if err != nil {
+		g.log.Warn("what was written for a thread that another turn has begun could not be removed", "thread", t.ID, "error", err)
 	}
 }
 

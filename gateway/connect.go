@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/aguigate/aguigate/adapters/frontend"
+	"github.com/aguigate/aguigate/gateway/transcript"
 	"github.com/aguigate/aguigate/protocol/agui"
 	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/tool"
@@ -86,13 +87,10 @@ func (r *liveRun) present(ctx context.Context) ([]agui.Frame, []*tool.Round, err
 	if err != nil {
 		return nil, nil, err
 	}
-	for at := range h.index.Len() {
-		if !r.thread.Hidden.Has(at) {
-			r.has = r.has.Add(at)
-		}
-	}
+	var whole transcript.Set
+	r.has = whole.AddRange(0, h.index.Len()).Minus(r.thread.Hidden)
 	out := []agui.Frame{r.snapshot(msgs)}
-	state, over, err := r.g.readState(ctx, r.thread)
+	state, _, over, err := r.g.readState(ctx, r.thread)
 	switch {
 	case err != nil:
 		return nil, nil, err

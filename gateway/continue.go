@@ -92,7 +92,8 @@ func (g *Gateway) continueSoon(key string) {
 			switch code := fault.CodeOf(err); {
 			case err == nil:
 				_ = run.Stream(context.Background(), nowhere{}) // how it ended is in its round
-				return
+				pause = 20 * time.Millisecond
+				continue // an answer may have come while it told the others
 			case errors.Is(err, errNoDuty):
 				return
 			case code != fault.ThreadBusy && code != fault.StoreUnavailable:
@@ -157,6 +158,16 @@ func (g *Gateway) beginOwn(ctx context.Context, t task, runID string) (*liveRun,
 	if r.pending != nil { // another round still waits for its client: it brings these results too
 		r.giveBack(nil)
 		return nil, errNoDuty
+	}
+	if !slices.Contains(r.told, t.round) { // nothing of it stands in the conversation
+		r.giveBack(nil)
+		_, err := g.changeRound(ctx, t.round, nil, func(rd *tool.Round) error {
+			if !rd.Leave(reasonHidden, g.now()) {
+				return errUnchanged
+			}
+			return nil
+		})
+		return nil, errors.Join(errNoDuty, err)
 	}
 	begun = true
 	g.metrics.activeRuns.WithLabelValues(r.agent.name).Inc()

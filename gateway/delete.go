@@ -12,65 +12,59 @@ import (
 	"github.com/aguigate/aguigate/protocol/tool"
 )
 
-// deletion is what is left to remove of a thread whose record is gone. It is on the
-// agenda before the record goes, so that a crash in between leaves nothing behind.
+// deletion leads to a thread that is being deleted. It is on the agenda before anything
+// goes, so that a crash in between leaves nothing behind.
 type deletion struct {
-	Entry  string   `json:"entry"` // in its owner's list
-	Rounds []string `json:"rounds"`
+	Entry string `json:"entry"` // in its owner's list
+	Key   string `json:"key"`   // of its record
 }
 
 // DeleteThread removes a thread: its messages, calls, state and events [DATA-2].
-// What runs on it is stopped. The id then starts a new thread.
+// What runs on it, or waits for it, is stopped. The id then starts a new thread.
 func (g *Gateway) DeleteThread(ctx context.Context, p principal.Principal, ref frontend.ThreadRef) error {
 	ctx = context.WithoutCancel(ctx)
 	t, err := g.findThread(ctx, p, ref.Thread, ref.Agent)
 	if err != nil {
 		return err
 	}
+	if err := g.putDeletion(ctx, t); err != nil {
+		return err
+	}
+	born := t.Born
+	err = g.changeThread(ctx, t, func(rec *threadRecord) error { // from here on nothing begins on it
+		if rec.Deleting || rec.Born != born {
+			return noThread()
+		}
+		rec.Deleting, rec.Queue = true, nil
+		return nil
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return noThread()
+	}
+	if err != nil {
+		return err
+	}
+	g.wakeThread(ctx, t.key)
 	if g.busy(t.Run) {
 		if _, err := g.stopRun(ctx, t, ""); err != nil {
 			return err
 		}
 	}
-	for {
-		err := g.reload(ctx, t)
-		if errors.Is(err, store.ErrNotFound) {
-			return noThread()
-		}
-		if err != nil {
-			return err
-		}
-		if err := g.removeThread(ctx, t); !errors.Is(err, store.ErrConflict) {
-			g.log.Info("thread deleted", "thread", t.ID, "agent", t.Agent, "tenant", t.Tenant, "key", p.Key)
-			return err
-		}
-	}
+	g.log.Info("thread deleted", "thread", t.ID, "agent", t.Agent, "tenant", t.Tenant, "key", p.Key)
+	return g.finishDelete(ctx, t.space())
 }
 
-// removeThread removes a thread at the revision it was read with.
-func (g *Gateway) removeThread(ctx context.Context, t *thread) error {
-	h, err := g.loadHistory(ctx, t)
+// putDeletion puts a thread's deletion on the agenda.
+func (g *Gateway) putDeletion(ctx context.Context, t *thread) error {
+	value, err := encode(deletion{Entry: threadEntry(&t.threadRecord), Key: t.key})
 	if err != nil {
 		return err
 	}
-	space := t.space()
-	value, err := encode(deletion{Entry: threadEntry(&t.threadRecord), Rounds: roundKeys(t, h.index)})
-	if err != nil {
-		return err
-	}
-	if err := g.put(ctx, store.Due, "del-"+space, value); err != nil {
-		return err
-	}
-	if err := g.store.Delete(ctx, store.Threads, t.key, t.revision); err != nil {
-		if errors.Is(err, store.ErrConflict) { // it goes on: there is nothing to finish
-			return errors.Join(err, g.drop(ctx, store.Due, "del-"+space))
-		}
-		return err
-	}
-	return g.finishDelete(ctx, space)
+	return g.put(ctx, store.Due, "del-"+t.space(), value)
 }
 
-// finishDelete removes what belonged to a thread whose record is gone.
+// finishDelete removes a thread that is being deleted, with all that belongs to it. It
+// can be cut off anywhere and done again.
 func (g *Gateway) finishDelete(ctx context.Context, space string) error {
 	rec, err := g.store.Get(ctx, store.Due, "del-"+space)
 	if errors.Is(err, store.ErrNotFound) {
@@ -83,20 +77,16 @@ func (g *Gateway) finishDelete(ctx context.Context, space string) error {
 	if err := json.Unmarshal(rec.Value, &d); err != nil {
 		return err
 	}
-	t := &thread{}
-	if ix, err := g.store.Get(ctx, store.Index, d.Entry); err == nil {
-		var at threadIndex
-		if json.Unmarshal(ix.Value, &at) == nil {
-			t.key = at.Key
-			if g.reload(ctx, t) == nil && t.space() == space {
-				return g.drop(ctx, store.Due, "del-"+space) // the record is there: its deletion did not come to pass
-			}
-		}
-	}
-	for _, key := range d.Rounds {
-		if err := g.removeRound(ctx, key); err != nil {
+	t := &thread{key: d.Key}
+	switch err := g.reload(ctx, t); {
+	case err == nil && t.space() == space && !t.Deleting:
+		return g.drop(ctx, store.Due, "del-"+space) // it did not come to that
+	case err == nil && t.space() == space:
+		if err := g.removeRecord(ctx, t); err != nil {
 			return err
 		}
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return err
 	}
 	g.pages.Remove(space)
 	return errors.Join(
@@ -106,6 +96,32 @@ func (g *Gateway) finishDelete(ctx context.Context, space string) error {
 		g.drop(ctx, store.Index, d.Entry),
 		g.drop(ctx, store.Due, "del-"+space),
 	)
+}
+
+// removeRecord removes a thread's rounds and then its record, which leads to them. A
+// record that was written meanwhile, by a run that ended, is read again.
+func (g *Gateway) removeRecord(ctx context.Context, t *thread) error {
+	for {
+		h, err := g.loadHistory(ctx, t)
+		if err != nil {
+			return err
+		}
+		for _, key := range roundKeys(t, h.index) {
+			if err := g.removeRound(ctx, key); err != nil {
+				return err
+			}
+		}
+		err = g.store.Delete(ctx, store.Threads, t.key, t.revision)
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		if err := g.reload(ctx, t); err != nil {
+			if errors.Is(err, store.ErrNotFound) {
+				return nil
+			}
+			return err
+		}
+	}
 }
 
 // removeRound removes a round with its calls. Who waits for one of them learns that
@@ -190,7 +206,15 @@ func (g *Gateway) retireThread(ctx context.Context, key string, before time.Time
 			return nil
 		}
 	}
-	return g.removeThread(ctx, t)
+	if err := g.putDeletion(ctx, t); err != nil {
+		return err
+	}
+	next := t.threadRecord
+	next.Deleting, next.Writer = true, newID()
+	if err := g.writeThread(ctx, t, next); err != nil {
+		return err // it is used again; the sweep takes the deletion off the agenda
+	}
+	return g.finishDelete(ctx, t.space())
 }
 
 func (g *Gateway) retireRound(ctx context.Context, key string, before time.Time) error {

@@ -369,6 +369,8 @@ func (r *liveRun) finish(ctx context.Context, err error) {
 	case ctx.Err() != nil:
 		r.deserted(ctx)
 		return
+	case errors.Is(err, errTold): // by a run that was faster
+		cause = errTold
 	case err == io.EOF: // itself: a fault may have been caused by one
 	default:
 		cause = fault.From(err)

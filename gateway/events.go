@@ -17,6 +17,9 @@ import (
 // Tests shorten it.
 var eventsIdle = 10 * time.Minute
 
+// lifeLook is how often a silent stream looks whether its thread is still there.
+const lifeLook = 5 * time.Second
+
 // watch reads a thread's log for one reader. An event's id is the number of the
 // entry before it, shifted by eight bits, and how many frames of its entry have
 // been given; the last frame of an entry has that entry's own number.
@@ -63,7 +66,7 @@ func (w *watch) next(ctx context.Context, run string) ([]frontend.Event, error) 
 			return nil, err
 		}
 		h, frames := readFeed(e.Data)
-		events := w.number(e.Seq, w.pick(h, frames, run), len(frames))
+		events := w.number(h, e.Seq, w.pick(h, frames, run), len(frames))
 		before := w.at
 		w.at, w.skip = e.Seq, 0
 		if h.Kind == feedBegin && before != 0 {
@@ -84,7 +87,7 @@ func (w *watch) pick(h feedHead, frames []agui.Frame, run string) []agui.Frame {
 	case feedCall:
 		return frames
 	case feedSoFar:
-		if h.Watcher != w.me || w.all || w.synced[h.Run] && w.synced[h.Run+" begun"] {
+		if h.Watcher != w.me || w.all && !h.Holes || w.synced[h.Run] && w.synced[h.Run+" begun"] {
 			return nil
 		}
 		w.synced[h.Run] = true
@@ -93,7 +96,7 @@ func (w *watch) pick(h feedHead, frames []agui.Frame, run string) []agui.Frame {
 		if frames[0].Type == agui.RunStarted {
 			w.synced[h.Run], w.synced[h.Run+" begun"] = true, true
 		}
-		if !w.synced[h.Run] && !w.all {
+		if !w.synced[h.Run] && (!w.all || h.Holes) {
 			return nil
 		}
 		if last := frames[len(frames)-1].Type; last == agui.RunFinished || last == agui.RunError {
@@ -105,16 +108,23 @@ func (w *watch) pick(h feedHead, frames []agui.Frame, run string) []agui.Frame {
 	return nil
 }
 
+// anew is the place in an entry of a reader that has not had any of what is under way:
+// it gets all of it, when it comes back.
+const anew = 255
+
 // number gives the frames of entry seq their ids, and leaves out those a reader had.
-func (w *watch) number(seq uint64, frames []agui.Frame, of int) []frontend.Event {
+func (w *watch) number(h feedHead, seq uint64, frames []agui.Frame, of int) []frontend.Event {
 	var out []frontend.Event
 	for i, f := range frames {
 		if i < w.skip {
 			continue
 		}
 		id := w.at<<8 | uint64(i+1)
-		if i == of-1 {
+		switch {
+		case i == of-1:
 			id = seq << 8
+		case h.Kind == feedSoFar: // for this reader only: cut in the middle, it has to begin again
+			id = w.at<<8 | anew
 		}
 		out = append(out, frontend.Event{ID: id, Frame: f})
 	}
@@ -174,7 +184,7 @@ func (g *Gateway) Events(ctx context.Context, p principal.Principal, ref fronten
 	switch {
 	case gone:
 		err = e.snapshots(ctx)
-	case last != "":
+	case last != "" && cursor&255 != anew:
 		e.watch.all, e.watch.skip = true, int(cursor&255)
 		err = e.changedCalls(ctx, newest.Time)
 	}
@@ -219,8 +229,15 @@ func (e *events) snapshots(ctx context.Context) error {
 			e.say(invocationFrame(inv))
 		}
 	}
+	for i := range e.first { // cut in the middle, they have to come again
+		e.first[i].ID = lostPlace
+	}
+	e.first[len(e.first)-1].ID = e.watch.at<<8 | anew
 	return nil
 }
+
+// lostPlace is an id that leads nowhere: who comes back with it gets snapshots.
+const lostPlace = 1
 
 // changedCalls tells a reader that comes back of calls that changed while nobody
 // watched.
@@ -251,7 +268,7 @@ func (e *events) Stream(ctx context.Context, send func([]frontend.Event) error) 
 	}
 	lastEvent, announced := e.g.now(), e.g.now()
 	for {
-		wait, cancel := context.WithTimeout(ctx, min(announceEvery, eventsIdle))
+		wait, cancel := context.WithTimeout(ctx, min(lifeLook, eventsIdle))
 		list, err := e.watch.next(wait, "")
 		late := wait.Err() != nil && ctx.Err() == nil
 		cancel()
@@ -272,13 +289,12 @@ func (e *events) Stream(ctx context.Context, send func([]frontend.Event) error) 
 			}
 			lastEvent = e.g.now()
 		}
-		if now := e.g.now(); now.Sub(lastEvent) >= eventsIdle {
+		now := e.g.now()
+		if now.Sub(lastEvent) >= eventsIdle || late && !e.g.threadLives(ctx, e.thread) {
 			return nil
-		} else if now.Sub(announced) >= announceEvery {
+		}
+		if now.Sub(announced) >= announceEvery {
 			announced = now
-			if !e.g.threadLives(ctx, e.thread) {
-				return nil
-			}
 			_ = e.g.announce(ctx, e.watch.space, e.watch.thread, "") // the next one is in a minute
 		}
 	}
@@ -299,5 +315,5 @@ func (g *Gateway) threadLives(ctx context.Context, t *thread) bool {
 	if err := g.reload(ctx, now); err != nil {
 		return !errors.Is(err, store.ErrNotFound)
 	}
-	return now.Born == t.Born
+	return now.Born == t.Born && !now.Deleting
 }

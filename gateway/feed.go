@@ -96,6 +96,7 @@ type feedHead struct {
 	Kind    string `json:"k"`
 	Run     string `json:"r,omitempty"` // key
 	Watcher string `json:"w,omitempty"`
+	Holes   bool   `json:"h,omitempty"` // the log has not had all of the run so far
 }
 
 // appendFeed writes one entry: the head, a line end, each frame behind its length.
@@ -151,7 +152,7 @@ func (r *liveRun) toWatchers() {
 		return
 	}
 	for at := 0; at < len(r.batch); at += feedFrames {
-		r.logFrames(feedHead{Kind: feedFrame, Run: r.state.Round}, r.batch[at:min(at+feedFrames, len(r.batch))])
+		r.logFrames(feedHead{Kind: feedFrame, Run: r.state.Round, Holes: r.feed.missed}, r.batch[at:min(at+feedFrames, len(r.batch))])
 	}
 }
 
@@ -180,7 +181,7 @@ func (r *liveRun) catchUp(space, watcher string) {
 		frames = append(frames, agui.NewRunStarted(in.ThreadID, in.RunID, in.ParentRunID, agui.ProtocolVersion))
 		frames = append(frames, r.book.CatchUp()...)
 	}
-	h := feedHead{Kind: feedSoFar, Run: r.state.Round, Watcher: watcher}
+	h := feedHead{Kind: feedSoFar, Run: r.state.Round, Watcher: watcher, Holes: r.feed.missed}
 	for at := 0; at == 0 || at < len(frames); at += feedFrames {
 		r.logFrames(h, frames[at:min(at+feedFrames, len(frames))])
 	}

@@ -108,7 +108,7 @@ func planTurn(msgs *messages, led *ledger, v view, resumes bool, a *agent) (*pla
 			case answered[inv] != nil || inv.Kept:
 			case !v.hidden(inv.ShownID) && !resumes && !msgs.goesOn(inv.ShownID, v.known):
 				p.missing = append(p.missing, inv)
-			case a.unanswered(inv.Tool) == "keep":
+			case a.unanswered(inv.Tool) == "keep" && !v.hidden(inv.ShownID):
 				p.kept = append(p.kept, inv)
 			default:
 				p.gone = append(p.gone, inv)
@@ -150,7 +150,7 @@ func messageSettlement(a *agent, inv *tool.Invocation, m agui.Message) *tool.Set
 // upstreamCopy is the list the agent reads: every call the record knows is
 // answered right after its assistant message, in call order, with its accepted
 // result; ids are the upstream's own [HIST-3, F001, F003, UP-4].
-func upstreamCopy(msgs *messages, led *ledger, names *run.Names) (out []agui.Message, repairs int) {
+func upstreamCopy(msgs *messages, led *ledger, kept map[string]agui.Message, names *run.Names) (out []agui.Message, repairs int) {
 	placed := map[int]bool{}
 	for i, m := range msgs.list {
 		if placed[i] {
@@ -169,6 +169,9 @@ func upstreamCopy(msgs *messages, led *ledger, names *run.Names) (out []agui.Mes
 				placed[at] = true
 			}
 			res, changed, ok := resultFor(msgs.list, at, led, c.ID)
+			if old, there := kept[c.ID]; !ok && there {
+				res, changed, ok = old, true, true
+			}
 			if !ok && unusable[c.ID] {
 				res = agui.NewToolMessage(run.ResultID(c.ID), c.ID, strictjson.Quote(run.NotRun), run.NotRun)
 				changed, ok = true, true

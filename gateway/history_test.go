@@ -120,11 +120,11 @@ func TestUpstreamCopy(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		got, _ := upstreamCopy(read(msgs), led, run.NewNames(nil, nil))
+		got, _ := upstreamCopy(read(msgs), led, nil, run.NewNames(nil, nil))
 		if short(got) != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, short(got), c.want)
 		}
-		again, repairs := upstreamCopy(read(got), led, run.NewNames(nil, nil))
+		again, repairs := upstreamCopy(read(got), led, nil, run.NewNames(nil, nil))
 		if short(again) != c.want || repairs != 0 && !strings.Contains(c.record, "!") {
 			t.Errorf("%s, a second time: %s, %d repairs", c.name, short(again), repairs)
 		}

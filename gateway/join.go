@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/aguigate/aguigate/adapters/frontend"
@@ -200,8 +201,12 @@ func (r *liveRun) replay(ctx context.Context) error {
 	default: // cancelled with its client, or cut with its gateway
 		return fault.New(fault.IncompleteStream, "the run that answers this turn ended before its last event")
 	}
+	frames := conversation.Replay(msgs)
+	if state, run, _, err := r.g.readState(ctx, t); err == nil && state != nil && run == r.join.key {
+		frames = append(frames, agui.NewStateSnapshot(state))
+	}
 	var list []frontend.Event
-	for _, f := range append(conversation.Replay(msgs), end) {
+	for _, f := range append(frames, end) {
 		list = append(list, frontend.Event{Frame: f})
 	}
 	r.step(ctx, list)
@@ -242,13 +247,8 @@ func (r *liveRun) keepView() {
 			return err
 		}
 		b := transcript.Read(h.index, rec.Hidden, rec.Views, r.list.list)
-		var has transcript.Set
-		has = has.Union(r.has)
-		for _, at := range append(madeBy(h.index, r.join.key), b.Known...) {
-			if at >= 0 {
-				has = has.Add(at)
-			}
-		}
+		known := slices.DeleteFunc(b.Known, func(at int) bool { return at < 0 })
+		has := r.has.Union(transcript.SetOf(append(madeBy(h.index, r.join.key), known...)))
 		rec.Views = transcript.Keep(rec.Views, b.View, r.state.Round, has, r.g.now())
 		return nil
 	})

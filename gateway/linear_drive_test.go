@@ -83,7 +83,7 @@ type linCase struct {
 	round string
 }
 
-// act does n operations, by so many callers at once.
+// act does n operations, by so many callers at once, who look now and then beside.
 func (c *linCase) act(seed uint64, n, callers int) {
 	passes := -1 // at most one new message: nothing is left to answer behind it
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -99,6 +99,9 @@ func (c *linCase) act(seed uint64, n, callers int) {
 				if i == passes {
 					c.turn(rng, byMessage, [2]int{notCarried, notCarried})
 					continue
+				}
+				if rng.IntN(8) == 0 {
+					c.look(c.gateway(rng), rng.IntN(2))
 				}
 				c.one(rng)
 			}
@@ -125,19 +128,17 @@ func values(rng *rand.Rand, some bool) [2]int {
 	return vals
 }
 
-// one does one operation.
+// one does one operation that may change something.
 func (c *linCase) one(rng *rand.Rand) {
 	g := c.gateway(rng)
-	switch n := rng.IntN(100); {
+	switch n := rng.IntN(82); {
 	case n < 32:
 		c.resolve(g, rng.IntN(2), values(rng, false))
 	case n < 44:
 		c.resolveAll(g, values(rng, true))
-	case n < 62:
-		c.look(g, rng.IntN(2))
-	case n < 74:
+	case n < 56:
 		c.stop(g)
-	case n < 86:
+	case n < 68:
 		c.goOn(g)
 	default:
 		c.turn(rng, byResults, values(rng, true))
@@ -484,12 +485,14 @@ func (c *linCase) settleDown() {
 	c.w.wrong("%s: what was answered is not told", c.ref.Thread)
 }
 
-// kinds is the counts in words.
+// kinds is the counts in words, and how many operations were more than a look.
 func (w *linWorld) kinds() (total int64, words string) {
 	var out []string
 	w.counts.Range(func(k, v any) bool {
 		n := v.(*atomic.Int64).Load()
-		total += n
+		if k != actLook {
+			total += n
+		}
 		out = append(out, fmt.Sprintf("%d %s", n, k))
 		return true
 	})

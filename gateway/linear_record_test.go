@@ -60,6 +60,7 @@ type linAsked struct {
 	cut          bool  // the run was over before it came to that
 	heard        [2]int64
 	over         int64 // the stream gave its last
+	held         bool  // and was read again behind it
 }
 
 // run gives the run of that id, which it numbers when it is new.
@@ -179,6 +180,8 @@ type linManner struct {
 	pause  time.Duration // before the first frame, and before the end
 	opens  bool          // the round's calls
 	refuse bool          // no stream comes at all
+	hangs  bool          // its last word never comes
+	stays  bool          // its stream does not end behind it
 	fail   string        // where it breaks off: "", first, later, cut
 }
 
@@ -204,11 +207,11 @@ func (l *linTake) Run(ctx context.Context, req *upstream.RunRequest) (upstream.S
 	if h.asked++; m.refuse {
 		return nil, fault.New(fault.UpstreamUnreachable, "nobody is there")
 	}
-	return &linStream{take: l, h: h, a: a, ctx: ctx, pause: m.pause, script: m.script(req.Input)}, nil
+	return &linStream{take: l, h: h, a: a, ctx: ctx, linManner: m, script: m.says(req.Input)}, nil
 }
 
-// script is what the agent says, one read each.
-func (m linManner) script(in *agui.Input) [][]agui.Frame {
+// says is what the agent says, one read each.
+func (m linManner) says(in *agui.Input) [][]agui.Frame {
 	begin, end := agui.NewRunStarted(in.ThreadID, in.RunID, "", agui.ProtocolVersion), agui.NewRunFinished(in.ThreadID, in.RunID, nil)
 	id := "m-" + in.RunID
 	said := []agui.Frame{agui.NewTextStart(id), agui.NewTextContent(id, "thanks"), agui.NewTextEnd(id)}
@@ -232,11 +235,11 @@ func (m linManner) script(in *agui.Input) [][]agui.Frame {
 
 // linStream is the agent's answer to one question.
 type linStream struct {
-	take   *linTake
-	h      *linHistory
-	a      *linAsked
-	ctx    context.Context
-	pause  time.Duration
+	take *linTake
+	h    *linHistory
+	a    *linAsked
+	ctx  context.Context
+	linManner
 	script [][]agui.Frame
 	reads  int
 }
@@ -254,6 +257,10 @@ func (s *linStream) Next(dst []agui.Frame) ([]agui.Frame, error) {
 		case <-time.After(s.pause):
 		case <-s.ctx.Done():
 		}
+	}
+	s.mark(func() { s.a.held = len(s.script) == 0 })
+	if s.stays && len(s.script) == 0 || s.hangs && len(s.script) == 1 {
+		<-s.ctx.Done()
 	}
 	if s.ctx.Err() != nil {
 		return dst, fault.New(fault.UpstreamClosed, "cancelled")

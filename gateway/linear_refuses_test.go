@@ -73,6 +73,9 @@ func TestLinearModelRefuses(t *testing.T) {
 		return out
 	}
 	cancelled := []linLine{run(actTake, 1, byMessage, ""), {linIn{act: actTurnPasses, run: 1}, linOut{}}, run(actGone, 1, byMessage, "")}
+	givenUp := []linLine{run(actTake, 1, byResults, ""), resolve(0, 0, yes), run(actOpened, 1, "", "cancelled"), run(actGone, 1, "", "")}
+	failing := func(n int) []linLine { return told(n, byResults, "failed") }
+	waits := []linLine{{linIn{act: actTurnWaits, run: 9}, linOut{}}}
 	for _, c := range []struct {
 		name  string
 		ops   []porcupine.Operation
@@ -95,6 +98,14 @@ func TestLinearModelRefuses(t *testing.T) {
 		{"told again by request", inTurn(after(both, told(1, bySelf, "done"), told(2, byRequest, "done"))...), false},
 		{"told again by request after a failure", inTurn(after(both, told(1, bySelf, "failed"), []linLine{goOn("")}, told(2, byRequest, "done"))...), true},
 		{"told again by itself after a failure", inTurn(after(both, told(1, bySelf, "failed"), told(2, bySelf, "done"))...), false},
+		{"told again by a client after a failure", inTurn(after(both, told(1, bySelf, "failed"), told(2, byResults, "done"))...), true},
+		{"joined after a failure", inTurn(after(both, told(1, bySelf, "failed"), []linLine{{linIn{act: actTurnJoins, vals: [2]int{0, 1}}, linOut{}}})...), false},
+		{"joined when it is done", inTurn(after(both, told(1, bySelf, "done"), []linLine{{linIn{act: actTurnJoins, vals: [2]int{0, 1}}, linOut{}}})...), true},
+		{"sent away after three failures", inTurn(after(both, failing(1), failing(2), failing(3), waits)...), true},
+		{"sent away after two", inTurn(after(both, failing(1), failing(2), waits)...), false},
+		{"told by itself after its run was given up", inTurn(after(givenUp, told(2, bySelf, "done"))...), false},
+		{"told by request after its run was given up", inTurn(after(givenUp, []linLine{goOn("")}, told(2, byRequest, "done"))...), true},
+		{"told by itself after what is missing was passed over", inTurn(after(both[:1], cancelled, told(2, bySelf, "done"))...), true},
 		{"two runs at a time", inTurn(run(actTake, 1, byResults, ""), run(actTake, 2, byResults, "")), false},
 		{"stopped while a run is there", inTurn(run(actTake, 1, byResults, ""), stop(true), run(actGone, 1, byResults, "")), true},
 		{"stopped when none is there", inTurn(run(actTake, 1, byResults, ""), run(actGone, 1, byResults, ""), stop(true)), false},

@@ -2,8 +2,9 @@
 
 package gateway
 
-// The race detector costs some ten times the time: a part of the histories has to do.
+// The race detector costs some six times the processor: a tenth of the histories has
+// to do.
 const (
-	linThreads        = 200
-	linReplicaThreads = 40
+	linThreads        = 170
+	linReplicaThreads = 30
 )

@@ -188,7 +188,7 @@ func (g *Gateway) listed(ctx context.Context, p principal.Principal, key string)
 	}
 	t := &thread{key: ix.Key}
 	err = g.reload(ctx, t)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (threadEntry(&t.threadRecord) != key || !p.Owns(t.Tenant, t.Owner)) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && (t.Deleting || threadEntry(&t.threadRecord) != key || !p.Owns(t.Tenant, t.Owner)) {
 		return nil, nil
 	}
 	return t, err

@@ -68,8 +68,9 @@ func (r *liveRun) readBranch() {
 		}
 		r.branch.Known = append(r.branch.Known, at)
 	}
+	known := transcript.SetOf(slices.DeleteFunc(slices.Clone(r.branch.Known), func(at int) bool { return at < 0 }))
 	for at := range x.Len() {
-		if !t.Hidden.Has(at) && !slices.Contains(r.branch.Known, at) {
+		if !t.Hidden.Has(at) && !known.Has(at) {
 			r.branch.Unseen = append(r.branch.Unseen, at)
 		}
 	}
@@ -208,7 +209,7 @@ func (r *liveRun) enterList(led *ledger) {
 				continue
 			}
 			r.branch.Known[i] = r.enter(m)
-		case r.agent.conf.History != "none" && authored(m.Role) && m.ID == x.At(at).ID && transcript.HashOf(m.Content) != x.At(at).Hash:
+		case r.agent.conf.History != "none" && authored(m.Role) && authored(x.At(at).Role) && m.ID == x.At(at).ID && transcript.HashOf(m.Content) != x.At(at).Hash:
 			r.hist.add(transcript.Entry{Run: r.state.Round, Over: at + 1, Raw: m.Raw})
 		}
 	}

@@ -66,6 +66,9 @@ func (r *liveRun) enqueue(ctx context.Context, how queueing) error {
 	me := waiter{Key: r.state.Round, Run: r.state.ID, Holder: g.instance, Digest: r.state.Digest,
 		Until: g.now().Add(lease), First: how != atEnd}
 	return g.changeThread(ctx, r.thread, func(rec *threadRecord) error {
+		if rec.Deleting {
+			return noThread()
+		}
 		rec.Queue = slices.DeleteFunc(rec.Queue, func(w waiter) bool { return !g.waits(w) })
 		switch {
 		case how == alone:

@@ -275,6 +275,11 @@ func (r *liveRun) closeBooks(outcome string) func(*threadRecord) {
 // enterProduced adds what the run made to the transcript [HIST-1].
 func (r *liveRun) enterProduced() {
 	x := r.hist.index
+	for _, id := range r.book.Dropped() { // by a snapshot of the agent's
+		if at, there := x.Find(id); there {
+			r.branch.Hidden = r.branch.Hidden.Add(at)
+		}
+	}
 	for _, n := range r.chain.Renamed() {
 		r.names.Alias(run.MessageID, n.Upstream, n.Shown)
 	}
@@ -308,18 +313,11 @@ func (r *liveRun) enterProduced() {
 
 // clientHas is what of the record the client of this run has now.
 func (r *liveRun) clientHas() transcript.Set {
-	has := r.has
-	for _, at := range r.branch.Known {
-		if at >= 0 {
-			has = has.Add(at)
-		}
-	}
+	places := slices.DeleteFunc(slices.Clone(r.branch.Known), func(at int) bool { return at < 0 })
 	if r.unseen {
-		for _, at := range r.branch.Unseen {
-			has = has.Add(at)
-		}
+		places = append(places, r.branch.Unseen...)
 	}
-	return has
+	return r.has.Union(transcript.SetOf(places))
 }
 
 // unfinished finds which rounds of the thread have something left to do, and which

@@ -39,7 +39,11 @@ func (r *liveRun) write(ctx context.Context, led *ledger, p *plan) error {
 	if waiting := stillOpen(led); len(waiting) > 0 {
 		r.pending, prelude = waiting, append(prelude, pendingFrame(waiting))
 	}
-	msgs, repairs := upstreamCopy(r.copy, led, r.names)
+	kept, err := r.keptAnswers(ctx, led)
+	if err != nil {
+		return err
+	}
+	msgs, repairs := upstreamCopy(r.copy, led, kept, r.names)
 	if repairs > 0 {
 		r.g.metrics.repairs.WithLabelValues(r.agent.name, "history").Add(float64(repairs))
 	}
@@ -120,11 +124,9 @@ func (r *liveRun) enterAnswers(led *ledger, p *plan) {
 				continue
 			}
 			id := run.ResultID(inv.ShownID)
-			for n, m := range r.list.list {
-				if m.Role == agui.RoleTool && m.ToolCallID == inv.ShownID {
-					id = m.ID
-					r.branch.Known[n] = r.hist.index.Len()
-				}
+			for _, n := range r.list.results[inv.ShownID] {
+				id = r.list.list[n].ID
+				r.branch.Known[n] = r.hist.index.Len()
 			}
 			at := r.enter(recordedResult(id, inv))
 			switch {
@@ -189,6 +191,31 @@ func (r *liveRun) merge(ctx context.Context) ([]agui.Message, error) {
 		} else if m, ok := byID[r.hist.index.At(s.At).ID]; ok {
 			out, r.unseen = append(out, m), true
 		}
+	}
+	return out, nil
+}
+
+// keptAnswers gives the results of calls whose rounds are not kept any more, where the
+// list leaves them out: they are in the transcript [HIST-3].
+func (r *liveRun) keptAnswers(ctx context.Context, led *ledger) (map[string]agui.Message, error) {
+	var places []int
+	for i, m := range r.copy.list {
+		for _, c := range m.ToolCalls {
+			if at, there := r.hist.index.Answer(c.ID); there && !led.knows(c.ID) && r.copy.answerOf(i, c.ID) < 0 {
+				places = append(places, at)
+			}
+		}
+	}
+	if len(places) == 0 || r.agent.conf.History == "none" {
+		return nil, nil
+	}
+	msgs, err := r.g.messages(ctx, r.hist, places)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]agui.Message, len(msgs))
+	for _, m := range msgs {
+		out[m.ToolCallID] = m
 	}
 	return out, nil
 }

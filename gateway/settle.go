@@ -128,7 +128,7 @@ func (r *liveRun) brings(rd *tool.Round) bool {
 	}
 	again := rd.Duty != nil && (rd.Duty.State == tool.DutyDue || rd.Duty.State == tool.DutyFailed)
 	return slices.ContainsFunc(rd.Invocations, func(inv tool.Invocation) bool {
-		return r.tells(inv) || again && inv.State == tool.Settled && r.copy.stands(inv.ShownID)
+		return r.tells(inv) || again && (inv.State == tool.Settled || inv.State == tool.Expired) && r.copy.stands(inv.ShownID)
 	})
 }
 

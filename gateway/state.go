@@ -12,6 +12,7 @@ import (
 // stateRecord is a thread's state as bytes: it is only put together when somebody
 // needs it [HIST-5].
 type stateRecord struct {
+	Run    string            `json:"run,omitempty"` // key of the run that left it so
 	Base   json.RawMessage   `json:"base,omitempty"`
 	Deltas []json.RawMessage `json:"deltas,omitempty"`
 	Over   bool              `json:"over,omitempty"` // it was too large to keep (limits.state)
@@ -27,7 +28,7 @@ func (r *liveRun) keepState(ctx context.Context) error {
 	if snapshot == nil {
 		snapshot = r.input.State
 	}
-	rec := stateRecord{Base: snapshot, Writer: newID()}
+	rec := stateRecord{Run: r.state.Round, Base: snapshot, Writer: newID()}
 	size := len(snapshot)
 	for _, d := range deltas {
 		rec.Deltas = append(rec.Deltas, d)
@@ -46,22 +47,23 @@ func (r *liveRun) keepState(ctx context.Context) error {
 
 // threadState puts the thread's state together; nil when none is kept.
 func (g *Gateway) threadState(ctx context.Context, t *thread) ([]byte, error) {
-	state, _, err := g.readState(ctx, t)
+	state, _, _, err := g.readState(ctx, t)
 	return state, err
 }
 
-// readState is threadState, and tells of a state that was too large to keep.
-func (g *Gateway) readState(ctx context.Context, t *thread) (state []byte, over bool, err error) {
+// readState is threadState, and tells which run left it so, and of a state that was too
+// large to keep.
+func (g *Gateway) readState(ctx context.Context, t *thread) (state []byte, run string, over bool, err error) {
 	rec, err := g.store.Get(ctx, store.State, t.space())
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, false, nil
+		return nil, "", false, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, "", false, err
 	}
 	var s stateRecord
 	if err := json.Unmarshal(rec.Value, &s); err != nil || s.Over {
-		return nil, s.Over, err
+		return nil, s.Run, s.Over, err
 	}
 	out := []byte(s.Base)
 	for _, d := range s.Deltas {
@@ -70,7 +72,7 @@ func (g *Gateway) readState(ctx context.Context, t *thread) (state []byte, over 
 			out = next
 		}
 	}
-	return out, false, nil
+	return out, s.Run, false, nil
 }
 
 // put writes a record whatever was there.

@@ -155,6 +155,9 @@ func (g *Gateway) lookAt(ctx context.Context, key string) error {
 		return g.drop(ctx, store.Due, key)
 	}
 	rd := rounds[0]
+	if a := g.byName[rd.Agent]; a == nil || a.conf.History == "none" && !awaitsDeadline(rd) {
+		return g.drop(ctx, store.Due, key) // its client continues, or nobody can
+	}
 	switch d := rd.Duty; {
 	case d != nil && d.State == tool.DutyNamed && awaits(rd):
 		t, err := g.loadThread(ctx, owner(rd), rd.Agent, rd.Thread)

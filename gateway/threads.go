@@ -44,7 +44,9 @@ type threadRecord struct {
 	// Unlogged is when something last happened that the event log did not get: nobody
 	// was watching.
 	Unlogged time.Time `json:"unlogged,omitzero"`
-	Writer   string    `json:"writer"` // of this version; tells own writes from others'
+	// Deleting says that the thread is being deleted: it is there for nobody any more.
+	Deleting bool   `json:"deleting,omitempty"`
+	Writer   string `json:"writer"` // of this version; tells own writes from others'
 }
 
 // activeRun is the run that has taken the thread.
@@ -100,7 +102,7 @@ func (g *Gateway) loadThread(ctx context.Context, p principal.Principal, agent, 
 		return nil, fault.New(fault.StoreUnavailable, "the record of this thread cannot be read").Because(err)
 	}
 	t.revision = rec.Revision
-	if !p.Owns(t.Tenant, t.Owner) {
+	if t.Deleting || !p.Owns(t.Tenant, t.Owner) {
 		return nil, noThread()
 	}
 	return t, nil
@@ -125,6 +127,9 @@ func (g *Gateway) busy(r *activeRun) bool {
 // active already, or one that waits longer, is thread_busy; a record that has
 // changed since it was read is the store's conflict.
 func (g *Gateway) take(ctx context.Context, t *thread, r activeRun, change func(*threadRecord)) error {
+	if t.Deleting {
+		return noThread()
+	}
 	if g.busy(t.Run) || g.behind(t, r.Round) {
 		return g.busyFault()
 	}

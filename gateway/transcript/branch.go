@@ -11,6 +11,10 @@ import (
 // silent longest is forgotten, and is a new client when it comes back.
 const maxViews = 8
 
+// viewRanges bounds one view's text: a list full of holes is taken to have had what is
+// in the older of them.
+const viewRanges = 256
+
 // View is what one client of a thread has, as far as is known: clients do not say
 // who they are, but a list that goes on from what one of them was sent is that
 // one's.
@@ -33,22 +37,17 @@ type Branch struct {
 // hidden; what it never had is unseen; what it shows again is hidden no more.
 func Read(x *Index, hidden Set, views []View, list []agui.Message) Branch {
 	b := Branch{Known: make([]int, len(list)), View: -1, Hidden: hidden}
-	var shown Set
+	var places []int
 	for i, m := range list {
 		b.Known[i] = place(x, m)
 		if b.Known[i] >= 0 {
-			shown = shown.Add(b.Known[i])
+			places = append(places, b.Known[i])
 		}
 	}
-	for at := range shown.All {
-		b.Hidden = b.Hidden.Remove(at)
-	}
+	shown := SetOf(places)
+	b.Hidden = b.Hidden.Minus(shown)
 	if b.View = pick(x, views, shown); b.View >= 0 {
-		for at := range views[b.View].Has.All {
-			if !shown.Has(at) {
-				b.Hidden = b.Hidden.Add(at)
-			}
-		}
+		b.Hidden = b.Hidden.Union(views[b.View].Has.Minus(shown))
 	}
 	for at := range x.Len() {
 		if !shown.Has(at) && !b.Hidden.Has(at) {
@@ -154,7 +153,7 @@ func Keep(views []View, from int, id string, has Set, now time.Time) []View {
 		}
 		out = slices.Delete(out, oldest, oldest+1)
 	}
-	return append(out, View{ID: id, Has: has, At: now})
+	return append(out, View{ID: id, Has: has.Coarse(viewRanges), At: now})
 }
 
 // Slot is one message of a merged list: the client's, or one it was never sent.

@@ -83,12 +83,65 @@ func (s Set) Remove(i int) Set {
 	return out
 }
 
-// Union gives what is in either.
-func (s Set) Union(t Set) Set {
-	for _, p := range t {
-		s = s.AddRange(p.from, p.to+1)
+// SetOf makes a set of places in any order, in one go.
+func SetOf(places []int) (s Set) {
+	places = slices.Clone(places)
+	slices.Sort(places)
+	for _, at := range places {
+		if n := len(s); n > 0 && at <= s[n-1].to+1 {
+			s[n-1].to = max(s[n-1].to, at)
+			continue
+		}
+		s = append(s, span{at, at})
 	}
 	return s
+}
+
+// Union gives what is in either.
+func (s Set) Union(t Set) Set {
+	all := make(Set, 0, len(s)+len(t))
+	all = append(append(all, s...), t...)
+	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
+	out := all[:0]
+	for _, p := range all {
+		if n := len(out); n > 0 && p.from <= out[n-1].to+1 {
+			out[n-1].to = max(out[n-1].to, p.to)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// Minus gives what is in s and not in t.
+func (s Set) Minus(t Set) Set {
+	var out Set
+	for _, p := range s {
+		from := p.from
+		at, _ := slices.BinarySearchFunc(t, p.from, func(q span, i int) int { return q.to - i })
+		for ; at < len(t) && t[at].from <= p.to; at++ {
+			if t[at].from > from {
+				out = append(out, span{from, t[at].from - 1})
+			}
+			from = t[at].to + 1
+		}
+		if from <= p.to {
+			out = append(out, span{from, p.to})
+		}
+	}
+	return out
+}
+
+// Coarse gives a set of at most n ranges that has all of s: the gaps between the
+// oldest of them are filled.
+func (s Set) Coarse(n int) Set {
+	if len(s) <= n {
+		return s
+	}
+	first := len(s) - n
+	out := append(Set(nil), s[first:]...)
+	out[0].from = s[0].from
+	return out
 }
 
 // All gives the places in order.

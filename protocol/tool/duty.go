@@ -129,13 +129,15 @@ func (r *Round) Orphan(key string, now time.Time) bool {
 	return true
 }
 
-// Leave ends a duty that nobody is to do any more: the conversation goes on without
-// the round. It reports whether there was one.
+// Leave ends a duty that nobody is to do by himself any more: the conversation goes on
+// without the round, unless it comes back to it. It reports whether there was one.
 func (r *Round) Leave(reason string, now time.Time) bool {
 	if r.Duty == nil || r.Duty.State != DutyNamed && r.Duty.State != DutyDue {
 		return false
 	}
-	r.Duty = &Duty{State: DutyDone, By: r.Duty.By, Since: now, Code: reason}
+	d := *r.Duty
+	d.State, d.Code, d.Since = DutyFailed, reason, now
+	r.Duty = &d
 	return true
 }
 

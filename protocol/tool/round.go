@@ -233,6 +233,9 @@ func (r *Round) Expire(now time.Time) bool {
 			inv.State, inv.Reason, inv.Ended, any = Expired, "deadline", inv.Deadline, true
 		}
 	}
+	if any && r.Duty == nil && r.Released { // the model is told that nobody answered
+		r.Duty = &Duty{State: DutyNamed, By: ByGateway, Since: now}
+	}
 	r.ripen(now)
 	return any
 }
