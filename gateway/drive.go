@@ -62,6 +62,7 @@ type liveRun struct {
 	asked     bool        // the upstream's request went out
 	final     agui.Frame
 	over      chan struct{} // closed when Stream returns
+	writing   atomic.Int64  // odd while a write is under way
 	told      []string      // rounds whose results this run brings to the agent
 	touched   []string      // rounds this run has looked at
 	due       []string      // rounds the gateway has to continue when this run is over
@@ -141,7 +142,7 @@ func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 	defer close(r.over)
 	r.g.active.arm(r, stop)
 	defer context.AfterFunc(ctx, func() { r.clientLeft(context.Cause(ctx)) })()
-	defer context.AfterFunc(runCtx, func() { r.cutLater(sink) })()
+	defer context.AfterFunc(runCtx, func() { r.cutStuck(sink) })()
 	r.log("run accepted", "waits", r.wait != notAtAll, "joins", r.join != nil)
 	outcome := "panic" // unless it comes to an end
 	defer func() { r.end(ctx, outcome) }()
@@ -164,57 +165,6 @@ func (r *liveRun) Stream(ctx context.Context, sink frontend.Sink) error {
 	}
 	outcome = r.outcome()
 	return r.sinkErr
-}
-
-// clientLeft is what happens when the run's client goes away: the run is cancelled,
-// or goes on for others, or for a while for nobody [RUN-10].
-func (r *liveRun) clientLeft(cause error) {
-	var shutdown *fault.Error
-	if errors.As(cause, &shutdown) {
-		r.stop(cause)
-		return
-	}
-	detach := r.detachable.Load()
-	if !r.g.active.left(r, cause, detach) {
-		return
-	}
-	r.unread.Store(true)
-	var grace <-chan time.Time
-	if detach {
-		limit := time.NewTimer(r.agent.conf.Detach.Grace)
-		defer limit.Stop()
-		grace = limit.C
-	}
-	look := time.NewTicker(joinLook) // readers on other replicas go without a word
-	defer look.Stop()
-	for {
-		select {
-		case <-grace:
-			detach, grace = false, nil
-		case <-look.C:
-		case <-r.over:
-			return
-		}
-		if !detach && !r.g.active.followed(r) {
-			r.stop(context.Canceled)
-			return
-		}
-	}
-}
-
-// cutGrace is how long a run that was ended may take to write its last frames to a
-// client that does not read.
-const cutGrace = time.Second
-
-// cutLater cuts a client that keeps an ended run from ending.
-func (r *liveRun) cutLater(sink frontend.Sink) {
-	select {
-	case <-r.over:
-	case <-time.After(cutGrace):
-		if c, ok := sink.(frontend.Cutter); ok {
-			c.Cut()
-		}
-	}
 }
 
 // outcome is the run's end as it is counted.
@@ -342,17 +292,6 @@ func (r *liveRun) bookIn(ctx context.Context, frames []agui.Frame, over bool) {
 	r.stage()
 }
 
-// deserted ends a run whose client has gone: whoever watches the thread sees its end,
-// and so does the record.
-func (r *liveRun) deserted(ctx context.Context) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sink, r.sinkErr, r.leftAlone = nowhere{}, nil, true
-	r.perform(ctx, r.machine.Stop(r.actions[:0]))
-	r.flush()
-	r.final = agui.Frame{} // it is no answer to the turn, if that comes again
-}
-
 // finish ends the run for whatever reason the upstream's stream is over.
 func (r *liveRun) finish(ctx context.Context, err error) {
 	var cause *fault.Error
@@ -440,62 +379,6 @@ func (r *liveRun) hold() {
 		return
 	}
 	r.held.Reset(joinGrace)
-}
-
-// flush hands the batch to watchers and to the client.
-func (r *liveRun) flush() {
-	r.stage()
-	r.send()
-}
-
-// stage hands the batch to watchers. r.mu is held, or nobody else has the run yet: who
-// comes to watch gets either what is in the books or what is handed on.
-func (r *liveRun) stage() {
-	if len(r.batch) > 0 {
-		r.toWatchers()
-	}
-}
-
-// send writes the batch to the client with one Send. r.mu need not be held, so that a
-// client that does not read holds up nobody but its own run.
-func (r *liveRun) send() {
-	defer func() { r.batch = r.batch[:0] }()
-	if len(r.batch) == 0 || r.sinkErr != nil {
-		return
-	}
-	out := r.forClient()
-	bytes := 0
-	for i := range out {
-		bytes += len(out[i].Raw)
-	}
-	if len(out) > 0 {
-		r.sinkErr = r.sink.Send(out)
-	}
-	if r.sinkErr != nil && (r.detachable.Load() || r.g.active.followed(r)) {
-		r.sink, r.sinkErr = nowhere{}, nil
-	}
-	if r.unread.Load() {
-		if r.aloneFor += bytes; r.aloneFor > int(r.agent.conf.Detach.Buffer) && !r.g.active.followed(r) {
-			r.log("a run whose client has gone made more than may be kept for it", "bytes", r.aloneFor)
-			r.stop(context.Canceled)
-		}
-	}
-	r.agent.out.moved(len(out), bytes)
-}
-
-// forClient gives the batch as the client can read it [RUN-11].
-func (r *liveRun) forClient() []agui.Frame {
-	if r.older == nil {
-		return r.batch
-	}
-	r.shown = r.shown[:0]
-	for _, f := range r.batch {
-		var changed bool
-		if r.shown, changed = r.older.Step(f, r.shown); changed {
-			r.reshaped++
-		}
-	}
-	return r.shown
 }
 
 // stop ends the run for its client with cause, from any goroutine.

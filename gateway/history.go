@@ -169,7 +169,7 @@ func upstreamCopy(msgs *messages, led *ledger, kept map[string]agui.Message, nam
 				placed[at] = true
 			}
 			res, changed, ok := resultFor(msgs.list, at, led, c.ID)
-			if old, there := kept[c.ID]; !ok && there {
+			if old, there := kept[c.ID]; there {
 				res, changed, ok = old, true, true
 			}
 			if !ok && unusable[c.ID] {

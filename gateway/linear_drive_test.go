@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -65,7 +64,7 @@ func (w *linWorld) count(a act) {
 
 // wrong reports what no history is needed to see.
 func (w *linWorld) wrong(format string, args ...any) {
-	if w.failed.Add(1) <= 5 {
+	if w.failed.Add(1) <= shownWrongs {
 		w.t.Errorf(format, args...)
 	}
 }
@@ -294,7 +293,7 @@ func (c *linCase) turn(rng *rand.Rand, by asker, vals [2]int) {
 		return
 	}
 	n.live = begun.(*liveRun)
-	n.waited, n.joined, n.early = n.live.wait != notAtAll, n.live.join != nil, n.live.wait == inFront
+	n.waited, n.joined, n.front = n.live.wait != notAtAll, n.live.join != nil, n.live.wait == inFront
 	ctx, leave := context.WithCancel(context.Background())
 	defer leave()
 	if !n.waited && rng.IntN(10) == 0 { // a client that goes away
@@ -314,7 +313,7 @@ type linTurnSeen struct {
 	vals                  [2]int
 	live                  *liveRun
 	called, began, ended  int64
-	waited, joined, early bool
+	waited, joined, front bool
 }
 
 func (n *linTurnSeen) note(from, to int64, a act, gave string) {
@@ -345,12 +344,10 @@ func (n *linTurnSeen) moment(from, to int64) {
 	n.c.h.wonder(from, to, linIn{act: actGone, run: n.r.number})
 }
 
-// enter enters a turn that was accepted.
+// enter enters a turn that was accepted. Results for calls of a run that still goes
+// on are settled at once, others when the thread is the turn's.
 func (n *linTurnSeen) enter() {
 	from, settled := n.called, n.began
-	if n.early {
-		n.note(n.called, n.began, actTurnSettles, "")
-	}
 	if n.waited {
 		n.c.h.wait(n.called, n.ended)
 		from, settled = n.began, n.ended
@@ -358,13 +355,19 @@ func (n *linTurnSeen) enter() {
 			settled = a.called
 		}
 	}
+	early := from
+	if n.front && n.c.first.active != noRun {
+		early = n.called
+	}
 	switch {
 	case n.live.taken:
 		n.note(from, settled, actTake, "")
-		n.entered(from, settled)
+		n.entered(from, early, settled)
 	case n.live.join != nil:
 		if n.joined {
 			from, settled = n.called, n.began
+		} else if early != from { // it may have been the first with what it joins for
+			n.note(early, settled, actTurnSettles, "")
 		}
 		if n.live.join.refused != nil {
 			n.note(from, settled, actTurnWaits, "")
@@ -375,7 +378,7 @@ func (n *linTurnSeen) enter() {
 		n.c.w.wrong("a waiting turn ended without a word")
 	case n.live.machine.Outcome() == "cancelled": // stopped in the moment it took the thread
 		n.moment(from, n.ended)
-		n.c.h.wonder(from, n.ended, linIn{act: actTurnSettles, run: n.r.number, by: n.by, vals: n.vals})
+		n.c.h.wonder(early, n.ended, linIn{act: actTurnSettles, run: n.r.number, by: n.by, vals: n.vals})
 	default:
 		switch code := fault.Code(n.live.machine.Code()); code {
 		case fault.ActionResultConflict, fault.InvocationClosed:
@@ -391,12 +394,11 @@ func (n *linTurnSeen) enter() {
 }
 
 // entered enters what a turn did that had the thread.
-func (n *linTurnSeen) entered(from, settled int64) {
-	switch {
-	case n.by == byMessage:
+func (n *linTurnSeen) entered(from, early, settled int64) {
+	if n.by == byMessage {
 		n.note(from, settled, actTurnPasses, "")
-	case !n.early:
-		n.note(from, settled, actTurnSettles, "")
+	} else {
+		n.note(early, settled, actTurnSettles, "")
 	}
 	if n.live.pending != nil {
 		n.note(from, settled, actTurnPends, "")
@@ -483,18 +485,4 @@ func (c *linCase) settleDown() {
 		}
 	}
 	c.w.wrong("%s: what was answered is not told", c.ref.Thread)
-}
-
-// kinds is the counts in words, and how many operations were more than a look.
-func (w *linWorld) kinds() (total int64, words string) {
-	var out []string
-	w.counts.Range(func(k, v any) bool {
-		n := v.(*atomic.Int64).Load()
-		if k != actLook {
-			total += n
-		}
-		out = append(out, fmt.Sprintf("%d %s", n, k))
-		return true
-	})
-	return total, strings.Join(out, ", ")
 }

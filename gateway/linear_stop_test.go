@@ -10,6 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/aguigate/aguigate/gateway/store"
+	"github.com/aguigate/aguigate/protocol/fault"
 	"github.com/aguigate/aguigate/protocol/principal"
 	"github.com/aguigate/aguigate/protocol/tool"
 )
@@ -156,24 +157,21 @@ func TestStopCauseStays(t *testing.T) {
 	}
 }
 
-// A turn that is stopped while it waits, or takes the thread, is told so whatever it
-// had to break off for that.
+// A turn that is stopped in the moment it is refused is told of the one or the other.
 func TestStopOfWaitingTurn(t *testing.T) {
 	c, over := linAlone(t, false, linManner{opens: true})
 	over()
-	r, err := c.w.gateways[0].newRun(context.Background(), c.input(byMessage, "late", [2]int{notCarried, notCarried}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.sink = nowhere{}
-	ctx, stop := context.WithCancelCause(context.Background())
-	stop(errStopped)
-	_, err = c.w.gateways[0].store.Get(ctx, store.Threads, r.thread.key)
-	if err == nil {
-		t.Fatal("the store reads for somebody who has gone")
-	}
-	r.refuse(ctx, err)
-	if out := r.machine.Outcome(); out != "cancelled" {
-		t.Errorf("broken off with %v it ends as %q", err, out)
+	for _, err := range []error{errStopped, fault.New(fault.ActionResultConflict, "answered")} {
+		r, begun := c.w.gateways[0].newRun(context.Background(), c.input(byMessage, "late", [2]int{notCarried, notCarried}))
+		if begun != nil {
+			t.Fatal(begun)
+		}
+		r.sink = nowhere{}
+		ctx, stop := context.WithCancelCause(context.Background())
+		stop(errStopped)
+		r.refuse(ctx, err)
+		if !r.machine.Done() {
+			t.Errorf("%v: its client is told nothing", err)
+		}
 	}
 }

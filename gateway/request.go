@@ -195,13 +195,24 @@ func (r *liveRun) merge(ctx context.Context) ([]agui.Message, error) {
 	return out, nil
 }
 
-// keptAnswers gives the results of calls whose rounds are not kept any more, where the
-// list leaves them out: they are in the transcript [HIST-3].
+// keptAnswers gives the results of calls without a round, the agent's own and those
+// whose rounds are not kept any more, where the list leaves them out or says something
+// else: they are in the transcript [HIST-3, HIST-4].
 func (r *liveRun) keptAnswers(ctx context.Context, led *ledger) (map[string]agui.Message, error) {
 	var places []int
 	for i, m := range r.copy.list {
 		for _, c := range m.ToolCalls {
-			if at, there := r.hist.index.Answer(c.ID); there && !led.knows(c.ID) && r.copy.answerOf(i, c.ID) < 0 {
+			at, there := r.hist.index.Answer(c.ID)
+			if !there || led.knows(c.ID) {
+				continue
+			}
+			n := r.copy.answerOf(i, c.ID)
+			if n >= 0 {
+				if own, known := r.hist.index.Find(r.copy.list[n].ID); known && own != at {
+					continue // the id was used for several calls
+				}
+			}
+			if n < 0 || r.hist.index.At(at).Hash != transcript.HashOf(r.copy.list[n].Content) {
 				places = append(places, at)
 			}
 		}
