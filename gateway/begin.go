@@ -222,9 +222,11 @@ func (r *liveRun) prepare(ctx context.Context) error {
 			if r.thread.revision == 0 { // another turn has begun this thread: what was written for it is nobody's
 				r.g.forgetBirth(ctx, r.thread)
 			}
-			if r.thread, err = r.g.loadThread(ctx, r.turn.Principal, r.agent.name, r.thread.ID); err != nil {
+			fresh, err := r.g.loadThread(ctx, r.turn.Principal, r.agent.name, r.thread.ID)
+			if err != nil {
 				return err
 			}
+			r.thread = fresh
 			r.feed.space = r.thread.space()
 			if r.wait == notAtAll { // what changed it may be this very turn
 				if same, err := r.sameTurn(); err != nil || same {

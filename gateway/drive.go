@@ -386,13 +386,13 @@ func (r *liveRun) stop(cause error) { r.g.active.stop(r, cause) }
 
 // end cancels what a run left without an end, gives the thread back and counts.
 func (r *liveRun) end(ctx context.Context, outcome string) {
+	defer r.g.active.remove(r)
 	code, dropped := "", 0
 	switch {
 	case !r.taken:
 		if r.wait != notAtAll {
 			r.leaveQueue(ctx)
 		}
-		r.g.active.remove(r)
 		if r.join != nil && r.join.refused == nil && r.machine != nil {
 			r.keepView()
 		}

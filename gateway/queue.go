@@ -137,9 +137,11 @@ func (r *liveRun) awaitTurn(ctx context.Context) error {
 	}
 	renewed := g.now()
 	for {
-		if r.thread, err = g.loadThread(ctx, r.turn.Principal, r.agent.name, r.thread.ID); err != nil {
+		fresh, err := g.loadThread(ctx, r.turn.Principal, r.agent.name, r.thread.ID)
+		if err != nil {
 			return err
 		}
+		r.thread = fresh
 		if !slices.ContainsFunc(r.thread.Queue, func(w waiter) bool { return w.Key == r.state.Round }) {
 			return errSuperseded
 		}
