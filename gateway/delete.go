@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/aguigate/aguigate/adapters/frontend"
@@ -159,9 +160,19 @@ func (g *Gateway) retire() {
 	ctx, cancel := context.WithTimeout(context.Background(), retireWait/2)
 	defer cancel()
 	keep := g.conf.Store.Retention
-	if keep.Threads > 0 {
-		g.eachKey(ctx, store.Threads, func(key string) error { return g.retireThread(ctx, key, g.now().Add(-keep.Threads)) })
-	}
+	spaces := map[string]bool{} // of threads that are there
+	g.eachKey(ctx, store.Threads, func(key string) error {
+		t := &thread{key: key}
+		if err := g.reload(ctx, t); err != nil {
+			return err
+		}
+		spaces[t.space()] = true
+		if keep.Threads == 0 {
+			return nil
+		}
+		return g.retireThread(ctx, t, g.now().Add(-keep.Threads))
+	})
+	g.purgeOrphans(ctx, spaces)
 	if keep.Settled > 0 {
 		g.eachKey(ctx, store.Rounds, func(key string) error { return g.retireRound(ctx, key, g.now().Add(-keep.Settled)) })
 	}
@@ -189,11 +200,32 @@ func (g *Gateway) eachKey(ctx context.Context, b store.Bucket, look func(key str
 	}
 }
 
-func (g *Gateway) retireThread(ctx context.Context, key string, before time.Time) error {
-	t := &thread{key: key}
-	if err := g.reload(ctx, t); err != nil {
-		return err
+// purgeOrphans removes pages of threads that are not there: a run that ended late, or
+// one that lost its thread, may have left some. A page is there before its thread's
+// record, so only what had no thread an hour ago goes.
+func (g *Gateway) purgeOrphans(ctx context.Context, living map[string]bool) {
+	orphans := map[string]bool{}
+	g.eachKey(ctx, store.Messages, func(key string) error {
+		if space, _, _ := strings.Cut(key, "."); !living[space] {
+			orphans[space] = true
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return // not all was seen
 	}
+	for space := range orphans {
+		if !g.orphans[space] {
+			continue
+		}
+		if err := g.store.Purge(ctx, store.Messages, space); err != nil {
+			g.log.Warn("messages without a thread could not be removed", "error", err)
+		}
+	}
+	g.orphans = orphans
+}
+
+func (g *Gateway) retireThread(ctx context.Context, t *thread, before time.Time) error {
 	if !t.Active.Before(before) || g.busy(t.Run) {
 		return nil
 	}

@@ -49,6 +49,7 @@ type Gateway struct {
 	finished *lru.Cache[string, *tool.Round]
 	watched  watched
 	duties   duties
+	orphans  map[string]bool // spaces that had pages and no thread when retire looked last; it alone has it
 
 	background  sync.WaitGroup // what Start began, and the gateway's own runs
 	spawning    sync.Mutex     // nothing is begun once closing is closed
