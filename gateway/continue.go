@@ -29,7 +29,7 @@ func (t *task) mayTake(rd *tool.Round) bool {
 	if rd.Key != t.round {
 		return true
 	}
-	return rd.Duty != nil && (rd.Duty.State == tool.DutyDue || t.again && rd.Duty.State != tool.DutySent)
+	return rd.Duty != nil && (rd.Duty.State == tool.DutyDue || t.again && rd.Duty.State != tool.DutySent && rd.Duty.State != tool.DutyDone)
 }
 
 // basis is what a round's run was asked with, so that the round can be continued

@@ -185,7 +185,7 @@ func (r *liveRun) refuse(ctx context.Context, err error) {
 	r.bareMachine(false)
 	var shutdown *fault.Error
 	switch {
-	case errors.Is(err, errSuperseded), errors.Is(err, errStopped):
+	case errors.Is(err, errSuperseded), errors.Is(context.Cause(ctx), errStopped):
 		r.perform(ctx, r.machine.Stop(r.actions[:0]))
 	case ctx.Err() != nil && !errors.As(context.Cause(ctx), &shutdown):
 		return // the client has gone

@@ -310,7 +310,9 @@ func (a *activeRuns) arm(r *liveRun, cancel context.CancelCauseFunc) {
 func (a *activeRuns) stop(r *liveRun, cause error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r.stopCause = cause
+	if r.stopCause == nil {
+		r.stopCause = cause
+	}
 	if r.cancel != nil {
 		r.cancel(cause)
 	}

@@ -242,6 +242,11 @@ func (c *linCase) goOn(g *Gateway) {
 	returned := c.w.take.now()
 	if err != nil {
 		c.h.note(called, returned, linIn{act: actContinue}, linOut{code: fault.CodeOf(err)})
+		if fault.CodeOf(err) == fault.RunConflict { // which it may have seen only when it had the thread
+			r := c.h.run(fmt.Sprintf("vain-%d", c.w.ids.Add(1)))
+			r.by = ""
+			c.h.moment(called, returned, r.number)
+		}
 		return
 	}
 	r := c.h.run(id)
@@ -334,14 +339,8 @@ func (n *linTurnSeen) refused(err error) {
 }
 
 func (n *linTurnSeen) turnedAway(from, to int64, out linOut) {
-	n.moment(from, to)
+	n.c.h.moment(from, to, n.r.number)
 	n.c.h.note(from, to, linIn{act: actTurnRefused, run: n.r.number, by: n.by, vals: n.vals}, out)
-}
-
-// moment is the time in which the turn may have had the thread.
-func (n *linTurnSeen) moment(from, to int64) {
-	n.c.h.wonder(from, to, linIn{act: actHold, run: n.r.number})
-	n.c.h.wonder(from, to, linIn{act: actGone, run: n.r.number})
 }
 
 // enter enters a turn that was accepted. Results for calls of a run that still goes
@@ -377,7 +376,7 @@ func (n *linTurnSeen) enter() {
 	case n.live.machine == nil:
 		n.c.w.wrong("a waiting turn ended without a word")
 	case n.live.machine.Outcome() == "cancelled": // stopped in the moment it took the thread
-		n.moment(from, n.ended)
+		n.c.h.moment(from, n.ended, n.r.number)
 		n.c.h.wonder(early, n.ended, linIn{act: actTurnSettles, run: n.r.number, by: n.by, vals: n.vals})
 	default:
 		switch code := fault.Code(n.live.machine.Code()); code {

@@ -89,6 +89,12 @@ func (h *linHistory) wonder(called, returned int64, in linIn) {
 	h.doubt = append(h.doubt, porcupine.Operation{Input: in, Call: called, Output: linOut{}, Return: returned})
 }
 
+// moment enters a time in which a run may have had the thread.
+func (h *linHistory) moment(from, to int64, run int) {
+	h.wonder(from, to, linIn{act: actHold, run: run})
+	h.wonder(from, to, linIn{act: actGone, run: run})
+}
+
 // wait enters when a turn waited.
 func (h *linHistory) wait(from, to int64) {
 	h.mu.Lock()

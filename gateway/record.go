@@ -140,7 +140,8 @@ func (r *liveRun) cancelCalls(ctx context.Context, reason string) []run.Answer {
 	ctx, done := recording(ctx)
 	defer done()
 	rd, err := r.change(ctx, r.state.Round, func(rd *tool.Round) error {
-		if len(rd.CancelOpen(reason, r.g.now())) == 0 {
+		before := *rd
+		if len(rd.CancelOpen(reason, r.g.now())) == 0 && rd.Duty == before.Duty && rd.Cancelled == before.Cancelled {
 			return errUnchanged
 		}
 		return nil
@@ -212,7 +213,7 @@ func (r *liveRun) finishDuty(ctx context.Context, outcome string) {
 		code = "interrupted"
 	case r.leftAlone:
 		code = reasonClientGone
-	case r.g.active.wasStopped(r):
+	case outcome == "cancelled" && r.g.active.wasStopped(r):
 		code = reasonStopped
 	}
 	for _, key := range r.told {

@@ -114,7 +114,9 @@ func TestDuty(t *testing.T) {
 		{"one is missing", "open:0 open:1 release answer:0", "named client a"},
 		{"the other is passed over", "open:0 open:1 release answer:0 cancel:1", "due client a"},
 		{"the other expires", "open:0 brief:1 release resolve:0 expire", "due gateway"},
-		{"all expire", "brief:0 release expire", "none"},
+		{"all expire", "brief:0 release expire", "due gateway"},
+		{"all expire before the release", "brief:0 expire release", "none"},
+		{"all expire when some were told", "brief:0 brief:1 release keep:1 answer:0 take:a finish:a expire", "done client a"},
 		{"the other expires before the release", "open:0 brief:1 resolve:0 expire", "named gateway"},
 		{"and is due with it", "open:0 brief:1 resolve:0 expire release", "due gateway"},
 		{"the run that asked is stopped", "open:0 open:1 resolve:0 stop", "failed gateway stopped"},
@@ -145,8 +147,10 @@ func TestDuty(t *testing.T) {
 		{"its process died", "open:0 release answer:0 take:a orphan:a", "failed client a interrupted"},
 		{"another's process died", "open:0 release answer:0 take:a !orphan:b", "sent client a"},
 		{"an equal answer names nobody", "open:0 release answer:0 take:a finish:a resolve:0", "done client a"},
-		{"left while it is due", "open:0 release resolve:0 leave", "done gateway hidden"},
-		{"left while it is named", "open:0 open:1 release resolve:0 leave cancel:1", "done gateway hidden"},
+		{"left while it is due", "open:0 release resolve:0 leave", "failed gateway hidden"},
+		{"left while it is named", "open:0 open:1 release resolve:0 leave cancel:1", "failed gateway hidden"},
+		{"left, and come back to", "open:0 release answer:0 leave take:b finish:b", "done client b"},
+		{"left twice", "open:0 release answer:0 leave !leave", "failed client a hidden"},
 		{"not left while somebody tells", "open:0 release resolve:0 take:a !leave", "sent client a"},
 		{"not left, since there is none", "open:0 release !leave", "none"},
 		{"named while somebody tells", "open:0 open:1 release keep:1 answer:0 take:a resolve:1", "sent client a"},
@@ -239,7 +243,7 @@ func TestDutyModel(t *testing.T) {
 // keeps the agent waiting.
 func (m *teller) any(rng *rand.Rand) string {
 	call, run := fmt.Sprintf(":%d", rng.IntN(3)), ":"+[]string{"a", "b", "c"}[rng.IntN(3)]
-	switch n := rng.IntN(16); {
+	switch n := rng.IntN(17); {
 	case n < 3:
 		return "answer" + call
 	case n < 5:
@@ -260,6 +264,8 @@ func (m *teller) any(rng *rand.Rand) string {
 		return "fail" + run
 	case n == 14:
 		return []string{"orphan" + run, "leave"}[rng.IntN(2)]
+	case n == 15:
+		return "stop"
 	}
 	return []string{"expire", "release"}[rng.IntN(2)]
 }
@@ -299,8 +305,11 @@ func (m *teller) step(step string) {
 		}
 	case "leave":
 		if ok {
-			m.over = true
-			m.tell() // nobody is to
+			m.tell() // who comes back to it does, or nobody
+		}
+	case "stop":
+		if was.State == tool.DutyNamed {
+			m.tell()
 		}
 	}
 	m.check()
