@@ -37,46 +37,8 @@ func atOnce(lines ...linLine) []porcupine.Operation {
 	return ops
 }
 
-// The model can say no: each rule has a history that breaks it and a neighbour that
-// keeps it.
-func TestLinearModelRefuses(t *testing.T) {
-	yes := linOut{ok: true}
-	resolve := func(call, val int, out linOut) linLine {
-		var vals [2]int
-		vals[call] = val
-		return linLine{linIn{act: actResolve, call: call, vals: vals}, out}
-	}
-	again := func(call int) linOut {
-		out := yes
-		out.replayed[call] = true
-		return out
-	}
-	conflict := func(val int) linOut { return linOut{code: fault.ActionResultConflict, accepted: val} }
-	look := func(val int, d tool.Delivery) linLine {
-		return linLine{linIn{act: actLook}, linOut{ok: true, val: val, delivery: d}}
-	}
-	stop := func(ok bool) linLine { return linLine{linIn{act: actStop}, linOut{ok: ok}} }
-	goOn := func(code fault.Code) linLine {
-		return linLine{linIn{act: actContinue}, linOut{ok: code == "", code: code}}
-	}
-	run := func(a act, n int, by asker, gave string) linLine {
-		return linLine{linIn{act: a, run: n, by: by, gave: gave}, linOut{ok: a == actAsk}}
-	}
-	told := func(n int, by asker, gave string) []linLine {
-		return []linLine{run(actTake, n, by, ""), run(actAsk, n, by, ""), run(actHeard, n, by, ""), run(actEnd, n, by, gave), run(actGone, n, by, "")}
-	}
-	both := []linLine{resolve(0, 0, yes), resolve(1, 1, yes)}
-	after := func(parts ...[]linLine) (out []linLine) {
-		for _, p := range parts {
-			out = append(out, p...)
-		}
-		return out
-	}
-	cancelled := []linLine{run(actTake, 1, byMessage, ""), {linIn{act: actTurnPasses, run: 1}, linOut{}}, run(actGone, 1, byMessage, "")}
-	givenUp := []linLine{run(actTake, 1, byResults, ""), resolve(0, 0, yes), run(actOpened, 1, "", "cancelled"), run(actGone, 1, "", "")}
-	failing := func(n int) []linLine { return told(n, byResults, "failed") }
-	waits := []linLine{{linIn{act: actTurnWaits, run: 9}, linOut{}}}
-	for _, c := range []struct {
+// linExample is a history and whether the gateway may have it.
+type linExample struct {
 		name  string
 		ops   []porcupine.Operation
 		legal bool
@@ -116,7 +78,53 @@ func TestLinearModelRefuses(t *testing.T) {
 		{"not continued when it waits", inTurn(after(both, []linLine{goOn(fault.RunConflict)})...), false},
 		{"shown as held after it was told", inTurn(after(both, told(1, bySelf, "done"), []linLine{look(0, tool.Held)})...), false},
 		{"shown as open after it was settled", inTurn(resolve(0, 0, yes), look(isOpen, "")), false},
-	} {
+	}
+
+func linExamples() []linExample {
+	yes := linOut{ok: true}
+	resolve := func(call, val int, out linOut) linLine {
+		var vals [2]int
+		vals[call] = val
+		return linLine{linIn{act: actResolve, call: call, vals: vals}, out}
+	}
+	again := func(call int) linOut {
+		out := yes
+		out.replayed[call] = true
+		return out
+	}
+	conflict := func(val int) linOut { return linOut{code: fault.ActionResultConflict, accepted: val} }
+	look := func(val int, d tool.Delivery) linLine {
+		return linLine{linIn{act: actLook}, linOut{ok: true, val: val, delivery: d}}
+	}
+	stop := func(ok bool) linLine { return linLine{linIn{act: actStop}, linOut{ok: ok}} }
+	goOn := func(code fault.Code) linLine {
+		return linLine{linIn{act: actContinue}, linOut{ok: code == "", code: code}}
+	}
+	run := func(a act, n int, by asker, gave string) linLine {
+		return linLine{linIn{act: a, run: n, by: by, gave: gave}, linOut{ok: a == actAsk}}
+	}
+	told := func(n int, by asker, gave string) []linLine {
+		return []linLine{run(actTake, n, by, ""), run(actAsk, n, by, ""), run(actHeard, n, by, ""), run(actEnd, n, by, gave), run(actGone, n, by, "")}
+	}
+	both := []linLine{resolve(0, 0, yes), resolve(1, 1, yes)}
+	after := func(parts ...[]linLine) (out []linLine) {
+		for _, p := range parts {
+			out = append(out, p...)
+		}
+		return out
+	}
+	cancelled := []linLine{run(actTake, 1, byMessage, ""), {linIn{act: actTurnPasses, run: 1}, linOut{}}, run(actGone, 1, byMessage, "")}
+	givenUp := []linLine{run(actTake, 1, byResults, ""), resolve(0, 0, yes), run(actOpened, 1, "", "cancelled"), run(actGone, 1, "", "")}
+	failing := func(n int) []linLine { return told(n, byResults, "failed") }
+	waits := []linLine{{linIn{act: actTurnWaits, run: 9}, linOut{}}}
+	return []linExample{
+	}
+}
+
+// The model can say no: each rule has a history that breaks it and a neighbour that
+// keeps it.
+func TestLinearModelRefuses(t *testing.T) {
+	for _, c := range linExamples() {
 		first := linState{call: [2]int{isOpen, isOpen}, released: true}
 		if got := porcupine.CheckOperations(linModel(first, linStep), c.ops); got != c.legal {
 			t.Errorf("%s: legal %v, want %v", c.name, got, c.legal)

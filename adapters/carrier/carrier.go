@@ -171,7 +171,9 @@ func (s *Server) engine() *fasthttp.Server {
 		ReduceMemoryUsage:  true,
 		MaxRequestBodySize: s.opt.MaxBody,
 		CloseOnShutdown:    true,
-		KeepHijackedConns:  true, // otherwise Close from another goroutine does nothing
+		// A burst of streams leaves its goroutines for no longer than this.
+		MaxIdleWorkerDuration: time.Second,
+		KeepHijackedConns:     true, // otherwise Close from another goroutine does nothing
 
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
