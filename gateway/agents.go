@@ -81,7 +81,7 @@ func (a *agent) offer(in *agui.Input) (*tool.Offer, error) {
 		}
 		advertised = append(advertised, tool.Tool{
 			Name: d.Name, Description: d.Description, Parameters: d.Parameters, Metadata: d.Metadata,
-			Handler: tool.Client,
+			Written: d.Raw, Handler: tool.Client,
 		})
 	}
 	return tool.Merge(tool.MergeInput{

@@ -33,6 +33,7 @@ type watch struct {
 	skip   int             // frames of the next entry that were given before
 	synced map[string]bool // runs whose frames this reader has had from the beginning
 	all    bool            // it goes on where it was: every run's frames are for it
+	since  time.Time       // the time of that place
 }
 
 // openWatch begins to watch a thread behind entry after.
@@ -67,11 +68,7 @@ func (w *watch) next(ctx context.Context, run string) ([]frontend.Event, error) 
 		}
 		h, frames := readFeed(e.Data)
 		events := w.number(h, e.Seq, w.pick(h, frames, run), len(frames))
-		before := w.at
 		w.at, w.skip = e.Seq, 0
-		if h.Kind == feedBegin && before != 0 {
-			return nil, errAnew
-		}
 		if len(events) > 0 {
 			return events, nil
 		}
@@ -87,7 +84,7 @@ func (w *watch) pick(h feedHead, frames []agui.Frame, run string) []agui.Frame {
 	case feedCall:
 		return frames
 	case feedSoFar:
-		if h.Watcher != w.me || w.all && !h.Holes || w.synced[h.Run] && w.synced[h.Run+" begun"] {
+		if h.Watcher != w.me || w.all && !w.misses(h) || w.synced[h.Run] && w.synced[h.Run+" begun"] {
 			return nil
 		}
 		w.synced[h.Run] = true
@@ -96,7 +93,7 @@ func (w *watch) pick(h feedHead, frames []agui.Frame, run string) []agui.Frame {
 		if frames[0].Type == agui.RunStarted {
 			w.synced[h.Run], w.synced[h.Run+" begun"] = true, true
 		}
-		if !w.synced[h.Run] && (!w.all || h.Holes) {
+		if !w.synced[h.Run] && (!w.all || w.misses(h)) {
 			return nil
 		}
 		if last := frames[len(frames)-1].Type; last == agui.RunFinished || last == agui.RunError {
@@ -107,6 +104,10 @@ func (w *watch) pick(h feedHead, frames []agui.Frame, run string) []agui.Frame {
 	}
 	return nil
 }
+
+// misses reports a run of which a reader that has come back cannot have had the
+// beginning: it began after that reader's place, and was not logged from its start.
+func (w *watch) misses(h feedHead) bool { return h.Holes && h.Began.After(w.since) }
 
 // anew is the place in an entry of a reader that has not had any of what is under way:
 // it gets all of it, when it comes back.
@@ -165,27 +166,29 @@ func (g *Gateway) Events(ctx context.Context, p principal.Principal, ref fronten
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	holes := newest.Seq == 0 || !t.Unlogged.Before(newest.Time)
-	if holes {
-		seq, err := g.store.Append(ctx, t.space(), appendFeed(feedHead{Kind: feedBegin}, nil))
-		if err != nil {
+	if newest.Seq == 0 {
+		if newest.Seq, err = g.store.Append(ctx, t.space(), appendFeed(feedHead{Kind: feedBegin}, nil)); err != nil {
 			return nil, err
 		}
-		newest.Seq = seq
 	}
-	after := newest.Seq
-	gone := last != "" && (holes || cursor>>8 == 0 || cursor>>8 > newest.Seq)
-	if last != "" && !gone {
-		after = cursor >> 8
+	after, gone := newest.Seq, false
+	var place store.Entry
+	if last != "" {
+		if place, gone, err = g.placeOf(ctx, t, cursor>>8); err != nil {
+			return nil, err
+		}
+		if !gone {
+			after = place.Seq
+		}
 	}
 	if e.watch, err = g.openWatch(context.WithoutCancel(ctx), t, after); err != nil {
 		return nil, err
 	}
 	switch {
-	case gone:
+	case gone, last != "" && cursor&255 == anew && !g.busy(t.Run): // what it was to be brought is over
 		err = e.snapshots(ctx)
 	case last != "" && cursor&255 != anew:
-		e.watch.all, e.watch.skip = true, int(cursor&255)
+		e.watch.all, e.watch.skip, e.watch.since = true, int(cursor&255), place.Time
 		err = e.changedCalls(ctx, newest.Time)
 	}
 	if err != nil {
@@ -193,6 +196,19 @@ func (g *Gateway) Events(ctx context.Context, p principal.Principal, ref fronten
 		return nil, err
 	}
 	return e, nil
+}
+
+// placeOf finds the entry a reader had last. It is gone when the log does not have it, or
+// has not had everything since.
+func (g *Gateway) placeOf(ctx context.Context, t *thread, seq uint64) (place store.Entry, gone bool, err error) {
+	if seq == 0 {
+		return place, true, nil
+	}
+	place, err = g.store.At(ctx, t.space(), seq)
+	if errors.Is(err, store.ErrNotFound) {
+		return place, true, nil
+	}
+	return place, !t.Unlogged.Before(place.Time), err
 }
 
 // KeepAlive is the agent's.

@@ -88,7 +88,7 @@ const (
 	feedFrame = "frames" // of a run, as its client got them
 	feedSoFar = "so-far" // what one watcher has missed of a run
 	feedCall  = "call"   // a call changed
-	feedBegin = "begin"  // logging began anew: what was before may have holes
+	feedBegin = "begin"  // nothing: a place to begin behind
 )
 
 // feedHead stands before an entry's frames.
@@ -97,6 +97,8 @@ type feedHead struct {
 	Run     string `json:"r,omitempty"` // key
 	Watcher string `json:"w,omitempty"`
 	Holes   bool   `json:"h,omitempty"` // the log has not had all of the run so far
+	// Began is when the run began: a reader that was there before has had all of it.
+	Began time.Time `json:"b,omitzero"`
 }
 
 // appendFeed writes one entry: the head, a line end, each frame behind its length.
@@ -134,8 +136,8 @@ func readFeed(data []byte) (h feedHead, frames []agui.Frame) {
 type feeding struct {
 	space  string
 	app    *store.Appender
-	begun  bool // RUN_STARTED was sent
-	missed bool // some frames were sent while nobody watched
+	begun  bool      // RUN_STARTED was sent
+	missed time.Time // when frames were sent last that nobody watched
 	closed bool
 	failed bool
 }
@@ -148,11 +150,11 @@ func (r *liveRun) toWatchers() {
 	}
 	r.feed.begun = true
 	if !r.g.watched.on(r.feed.space, r.g.now()) {
-		r.feed.missed = true
+		r.feed.missed = r.g.now()
 		return
 	}
 	for at := 0; at < len(r.batch); at += feedFrames {
-		r.logFrames(feedHead{Kind: feedFrame, Run: r.state.Round, Holes: r.feed.missed}, r.batch[at:min(at+feedFrames, len(r.batch))])
+		r.logFrames(feedHead{Kind: feedFrame, Run: r.state.Round, Holes: !r.feed.missed.IsZero(), Began: r.state.Started}, r.batch[at:min(at+feedFrames, len(r.batch))])
 	}
 }
 
@@ -181,25 +183,25 @@ func (r *liveRun) catchUp(space, watcher string) {
 		frames = append(frames, agui.NewRunStarted(in.ThreadID, in.RunID, in.ParentRunID, agui.ProtocolVersion))
 		frames = append(frames, r.book.CatchUp()...)
 	}
-	h := feedHead{Kind: feedSoFar, Run: r.state.Round, Watcher: watcher, Holes: r.feed.missed}
+	h := feedHead{Kind: feedSoFar, Run: r.state.Round, Watcher: watcher, Holes: !r.feed.missed.IsZero(), Began: r.state.Started}
 	for at := 0; at == 0 || at < len(frames); at += feedFrames {
 		r.logFrames(h, frames[at:min(at+feedFrames, len(frames))])
 	}
 }
 
-// endFeed waits until the log has everything, and tells whether it got all of the
-// run.
-func (r *liveRun) endFeed(ctx context.Context) bool {
+// endFeed waits until the log has everything, and tells when something happened last
+// that it did not get; zero for never.
+func (r *liveRun) endFeed(ctx context.Context) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.feed.closed = true
 	if r.feed.app == nil {
-		return false
+		return r.g.now()
 	}
-	if err := r.feed.app.Flush(ctx); err != nil {
-		r.feed.failed = true
+	if err := r.feed.app.Flush(ctx); err != nil || r.feed.failed {
+		return r.g.now()
 	}
-	return !r.feed.missed && !r.feed.failed
+	return r.feed.missed
 }
 
 // logCalls tells watchers which calls of a round changed.

@@ -57,6 +57,18 @@ func (r *liveRun) follow(ctx context.Context) {
 		r.perform(ctx, r.machine.FailLocal(fault.From(err), r.actions[:0]))
 	}
 	r.flush()
+	r.awaitFree(ctx)
+}
+
+// awaitFree holds the end of the stream until the run that was read has given the
+// thread back, so that the client's next turn finds it free.
+func (r *liveRun) awaitFree(ctx context.Context) {
+	for i := 0; i < 100 && r.join.key != "" && r.machine.Done() && ctx.Err() == nil; i++ {
+		if alive, err := r.otherLives(ctx); !alive || err != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // live follows the other run while it lives, and replays it if none of it came.

@@ -16,7 +16,7 @@ type loopGuard struct {
 }
 
 // newLoopGuard counts what the conversation has; limit 0 guards nothing.
-func newLoopGuard(limit int, list []agui.Message) *loopGuard {
+func newLoopGuard(limit int, list []agui.Message, led *ledger) *loopGuard {
 	g := &loopGuard{limit: limit, made: map[string]int{}, now: map[string]bool{}}
 	if limit == 0 {
 		return g
@@ -28,7 +28,11 @@ func newLoopGuard(limit int, list []agui.Message) *loopGuard {
 	for _, m := range list[from:] {
 		once := map[string]bool{}
 		for _, c := range m.ToolCalls {
-			if name := callName(c.Name, []byte(c.Arguments)); !once[name] {
+			arguments := c.Arguments
+			if _, inv := led.call(c.ID); inv != nil {
+				arguments = inv.Arguments // as they were made, whatever the client says
+			}
+			if name := callName(c.Name, []byte(arguments)); !once[name] {
 				once[name] = true
 				g.made[name]++
 			}

@@ -246,7 +246,7 @@ func (r *liveRun) closeBooks(outcome string) func(*threadRecord) {
 	defer done()
 	r.finishDuty(ctx, outcome)
 	r.enterProduced()
-	logged := r.endFeed(ctx)
+	unlogged := r.endFeed(ctx)
 	if err := r.g.turnPage(ctx, r.thread, r.hist); err != nil {
 		r.g.log.Warn("a page of a transcript could not be written; the next run tries again", "run", r.state.ID, "error", err)
 	}
@@ -267,8 +267,8 @@ func (r *liveRun) closeBooks(outcome string) func(*threadRecord) {
 		if !r.turn.Appends {
 			rec.Views = transcript.Keep(rec.Views, -1, r.state.Round, r.clientHas(), r.g.now())
 		}
-		if !logged {
-			rec.Unlogged = r.g.now()
+		if unlogged.After(rec.Unlogged) {
+			rec.Unlogged = unlogged
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (r *liveRun) write(ctx context.Context, led *ledger, p *plan) error {
 		Thread: in.ThreadID, Run: in.RunID, Parent: in.ParentRunID,
 		RequestID: r.turn.RequestID, Names: r.names, Prelude: prelude,
 		Client: func(name string) bool { return r.offer.Owner(name) == tool.Client },
-		Allows: newLoopGuard(r.agent.conf.LoopGuard, merged).allows,
+		Allows: newLoopGuard(r.agent.conf.LoopGuard, merged, led).allows,
 	})
 	r.chain = repair.New(repair.Setup{Thread: in.ThreadID, Run: in.RunID, Modern: r.profile.Modern(),
 		On: r.agent.conf.Repairs.Switches(), Client: func(name string) bool { return r.offer.Owner(name) == tool.Client }})

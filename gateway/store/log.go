@@ -186,6 +186,13 @@ func (s *Store) Last(ctx context.Context, key string) (Entry, error) {
 	return e, s.outward(err, "read", inLog, key)
 }
 
+// At gives the entry of key with that number; ErrNotFound when it is not kept, or never
+// was one of key.
+func (s *Store) At(ctx context.Context, key string, seq uint64) (Entry, error) {
+	e, err := s.entry(ctx, key, getRequest{Seq: seq})
+	return e, s.outward(err, "read", inLog, key)
+}
+
 // DropLog removes every entry of key, also those of writers that append at the
 // same time and come before it. A key without entries is no error.
 func (s *Store) DropLog(ctx context.Context, key string) error {

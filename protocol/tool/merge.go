@@ -119,8 +119,12 @@ func checked(in MergeInput) ([]Tool, error) {
 	return out, nil
 }
 
-// same compares two definitions: text by its bytes, JSON by its value.
+// same compares two definitions: text by its bytes, JSON by its value. A member that
+// nothing here reads may be what sets two apart, such as an approval (F027).
 func same(a, b Tool) bool {
+	if a.Written != nil && b.Written != nil && !sameJSON(a.Written, b.Written) {
+		return false
+	}
 	return a.Description == b.Description && sameJSON(a.Parameters, b.Parameters) && sameJSON(a.Metadata, b.Metadata)
 }
 

@@ -32,6 +32,7 @@ type Tool struct {
 	Parameters   []byte
 	Output       []byte
 	Metadata     []byte // passed on for advertised tools, not read
+	Written      []byte // the advertised definition as it was sent, nil for a configured one
 	Handler      Handler
 	Availability Availability
 	SchemaFrom   string        // configured | client [MERGE-3]
