@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,94 +38,121 @@ func atOnce(lines ...linLine) []porcupine.Operation {
 	return ops
 }
 
-// linExample is a history and whether the gateway may have it.
-type linExample struct {
-		name  string
-		ops   []porcupine.Operation
-		legal bool
-	}{
-		{"the first wins", atOnce(resolve(0, 0, yes), resolve(0, 1, conflict(0))), true},
-		{"both win", atOnce(resolve(0, 0, yes), resolve(0, 1, yes)), false},
-		{"the second wins", inTurn(resolve(0, 0, yes), resolve(0, 1, yes), look(1, tool.Held)), false},
-		{"the conflict names another value", atOnce(resolve(0, 0, yes), resolve(0, 1, conflict(1))), false},
-		{"equal is replayed", inTurn(resolve(0, 0, yes), resolve(0, 0, again(0))), true},
-		{"equal is accepted twice", inTurn(resolve(0, 0, yes), resolve(0, 0, yes)), false},
-		{"replayed before it is there", inTurn(resolve(0, 0, again(0)), resolve(0, 0, yes)), false},
-		{"closed after a cancel", inTurn(after(cancelled, []linLine{resolve(0, 0, linOut{code: fault.InvocationClosed})})...), true},
-		{"settled after a cancel", inTurn(after(cancelled, []linLine{resolve(0, 0, yes)})...), false},
-		{"closed without a cancel", inTurn(resolve(0, 0, linOut{code: fault.InvocationClosed})), false},
-		{"told once", inTurn(after(both, told(1, bySelf, "done"))...), true},
-		{"told by the gateway before all is answered", inTurn(after(both[:1], told(1, bySelf, "done"))...), false},
-		{"told twice", inTurn(after(both, told(1, bySelf, "done"), told(2, bySelf, "done"))...), false},
-		{"told again by a client", inTurn(after(both, told(1, bySelf, "done"), told(2, byResults, "done"))...), false},
-		{"told again by request", inTurn(after(both, told(1, bySelf, "done"), told(2, byRequest, "done"))...), false},
-		{"told again by request after a failure", inTurn(after(both, told(1, bySelf, "failed"), []linLine{goOn("")}, told(2, byRequest, "done"))...), true},
-		{"told again by itself after a failure", inTurn(after(both, told(1, bySelf, "failed"), told(2, bySelf, "done"))...), false},
-		{"told again by a client after a failure", inTurn(after(both, told(1, bySelf, "failed"), told(2, byResults, "done"))...), true},
-		{"joined after a failure", inTurn(after(both, told(1, bySelf, "failed"), []linLine{{linIn{act: actTurnJoins, vals: [2]int{0, 1}}, linOut{}}})...), false},
-		{"joined when it is done", inTurn(after(both, told(1, bySelf, "done"), []linLine{{linIn{act: actTurnJoins, vals: [2]int{0, 1}}, linOut{}}})...), true},
-		{"sent away after three failures", inTurn(after(both, failing(1), failing(2), failing(3), waits)...), true},
-		{"sent away after two", inTurn(after(both, failing(1), failing(2), waits)...), false},
-		{"told by itself after its run was given up", inTurn(after(givenUp, told(2, bySelf, "done"))...), false},
-		{"told by request after its run was given up", inTurn(after(givenUp, []linLine{goOn("")}, told(2, byRequest, "done"))...), true},
-		{"told by itself after what is missing was passed over", inTurn(after(both[:1], cancelled, told(2, bySelf, "done"))...), true},
-		{"two runs at a time", inTurn(run(actTake, 1, byResults, ""), run(actTake, 2, byResults, "")), false},
-		{"stopped while a run is there", inTurn(run(actTake, 1, byResults, ""), stop(true), run(actGone, 1, byResults, "")), true},
-		{"stopped when none is there", inTurn(run(actTake, 1, byResults, ""), run(actGone, 1, byResults, ""), stop(true)), false},
-		{"not stopped while a run is there", inTurn(run(actTake, 1, byResults, ""), stop(false), run(actGone, 1, byResults, "")), false},
-		{"continued when it waits", inTurn(after(both, []linLine{goOn("")})...), true},
-		{"continued before it is complete", inTurn(after(both[:1], []linLine{goOn("")})...), false},
-		{"continued when it is done", inTurn(after(both, told(1, bySelf, "done"), []linLine{goOn("")})...), false},
-		{"not continued when it waits", inTurn(after(both, []linLine{goOn(fault.RunConflict)})...), false},
-		{"shown as held after it was told", inTurn(after(both, told(1, bySelf, "done"), []linLine{look(0, tool.Held)})...), false},
-		{"shown as open after it was settled", inTurn(resolve(0, 0, yes), look(isOpen, "")), false},
-	}
+// The lines that the examples are made of.
+var (
+	linYes         = linOut{ok: true}
+	bothLines      = []linLine{resolveLine(0, 0, linYes), resolveLine(1, 1, linYes)}
+	cancelledLines = []linLine{runLine(actTake, 1, byMessage, ""), {linIn{act: actTurnPasses, run: 1}, linOut{}}, runLine(actGone, 1, byMessage, "")}
+	givenUpLines   = []linLine{runLine(actTake, 1, byResults, ""), resolveLine(0, 0, linYes), runLine(actOpened, 1, "", "cancelled"), runLine(actGone, 1, "", "")}
+	waitsLines     = []linLine{{linIn{act: actTurnWaits, run: 9}, linOut{}}}
+)
 
-func linExamples() []linExample {
-	yes := linOut{ok: true}
-	resolve := func(call, val int, out linOut) linLine {
-		var vals [2]int
-		vals[call] = val
-		return linLine{linIn{act: actResolve, call: call, vals: vals}, out}
+func resolveLine(call, val int, out linOut) linLine {
+	var vals [2]int
+	vals[call] = val
+	return linLine{linIn{act: actResolve, call: call, vals: vals}, out}
+}
+
+func linAgain(call int) linOut {
+	out := linYes
+	out.replayed[call] = true
+	return out
+}
+
+func linConflict(val int) linOut { return linOut{code: fault.ActionResultConflict, accepted: val} }
+
+func lookLine(val int, d tool.Delivery) linLine {
+	return linLine{linIn{act: actLook}, linOut{ok: true, val: val, delivery: d}}
+}
+
+func stopLine(ok bool) linLine { return linLine{linIn{act: actStop}, linOut{ok: ok}} }
+
+func continueLine(code fault.Code) linLine {
+	return linLine{linIn{act: actContinue}, linOut{ok: code == "", code: code}}
+}
+
+func runLine(a act, n int, by asker, gave string) linLine {
+	return linLine{linIn{act: a, run: n, by: by, gave: gave}, linOut{ok: a == actAsk}}
+}
+
+// toldLines is a run that asks the agent, from its start to its end.
+func toldLines(n int, by asker, gave string) []linLine {
+	return []linLine{runLine(actTake, n, by, ""), runLine(actAsk, n, by, ""), runLine(actHeard, n, by, ""), runLine(actEnd, n, by, gave), runLine(actGone, n, by, "")}
+}
+
+func failingLines(n int) []linLine { return toldLines(n, byResults, "failed") }
+
+func linAfter(parts ...[]linLine) (out []linLine) {
+	for _, p := range parts {
+		out = append(out, p...)
 	}
-	again := func(call int) linOut {
-		out := yes
-		out.replayed[call] = true
-		return out
-	}
-	conflict := func(val int) linOut { return linOut{code: fault.ActionResultConflict, accepted: val} }
-	look := func(val int, d tool.Delivery) linLine {
-		return linLine{linIn{act: actLook}, linOut{ok: true, val: val, delivery: d}}
-	}
-	stop := func(ok bool) linLine { return linLine{linIn{act: actStop}, linOut{ok: ok}} }
-	goOn := func(code fault.Code) linLine {
-		return linLine{linIn{act: actContinue}, linOut{ok: code == "", code: code}}
-	}
-	run := func(a act, n int, by asker, gave string) linLine {
-		return linLine{linIn{act: a, run: n, by: by, gave: gave}, linOut{ok: a == actAsk}}
-	}
-	told := func(n int, by asker, gave string) []linLine {
-		return []linLine{run(actTake, n, by, ""), run(actAsk, n, by, ""), run(actHeard, n, by, ""), run(actEnd, n, by, gave), run(actGone, n, by, "")}
-	}
-	both := []linLine{resolve(0, 0, yes), resolve(1, 1, yes)}
-	after := func(parts ...[]linLine) (out []linLine) {
-		for _, p := range parts {
-			out = append(out, p...)
-		}
-		return out
-	}
-	cancelled := []linLine{run(actTake, 1, byMessage, ""), {linIn{act: actTurnPasses, run: 1}, linOut{}}, run(actGone, 1, byMessage, "")}
-	givenUp := []linLine{run(actTake, 1, byResults, ""), resolve(0, 0, yes), run(actOpened, 1, "", "cancelled"), run(actGone, 1, "", "")}
-	failing := func(n int) []linLine { return told(n, byResults, "failed") }
-	waits := []linLine{{linIn{act: actTurnWaits, run: 9}, linOut{}}}
+	return out
+}
+
+// linExample is a history, and whether the rules allow it.
+type linExample struct {
+	name  string
+	ops   []porcupine.Operation
+	legal bool
+}
+
+// settleExamples are about who wins a call.
+func settleExamples() []linExample {
 	return []linExample{
+		{"the first wins", atOnce(resolveLine(0, 0, linYes), resolveLine(0, 1, linConflict(0))), true},
+		{"both win", atOnce(resolveLine(0, 0, linYes), resolveLine(0, 1, linYes)), false},
+		{"the second wins", inTurn(resolveLine(0, 0, linYes), resolveLine(0, 1, linYes), lookLine(1, tool.Held)), false},
+		{"the conflict names another value", atOnce(resolveLine(0, 0, linYes), resolveLine(0, 1, linConflict(1))), false},
+		{"equal is replayed", inTurn(resolveLine(0, 0, linYes), resolveLine(0, 0, linAgain(0))), true},
+		{"equal is accepted twice", inTurn(resolveLine(0, 0, linYes), resolveLine(0, 0, linYes)), false},
+		{"replayed before it is there", inTurn(resolveLine(0, 0, linAgain(0)), resolveLine(0, 0, linYes)), false},
+		{"closed after a cancel", inTurn(linAfter(cancelledLines, []linLine{resolveLine(0, 0, linOut{code: fault.InvocationClosed})})...), true},
+		{"settled after a cancel", inTurn(linAfter(cancelledLines, []linLine{resolveLine(0, 0, linYes)})...), false},
+		{"closed without a cancel", inTurn(resolveLine(0, 0, linOut{code: fault.InvocationClosed})), false},
+	}
+}
+
+// tellExamples are about when the agent is told, and how often.
+func tellExamples() []linExample {
+	return []linExample{
+		{"told once", inTurn(linAfter(bothLines, toldLines(1, bySelf, "done"))...), true},
+		{"told by the gateway before all is answered", inTurn(linAfter(bothLines[:1], toldLines(1, bySelf, "done"))...), false},
+		{"told twice", inTurn(linAfter(bothLines, toldLines(1, bySelf, "done"), toldLines(2, bySelf, "done"))...), false},
+		{"told again by a client", inTurn(linAfter(bothLines, toldLines(1, bySelf, "done"), toldLines(2, byResults, "done"))...), false},
+		{"told again by request", inTurn(linAfter(bothLines, toldLines(1, bySelf, "done"), toldLines(2, byRequest, "done"))...), false},
+		{"told again by request after a failure", inTurn(linAfter(bothLines, toldLines(1, bySelf, "failed"), []linLine{continueLine("")}, toldLines(2, byRequest, "done"))...), true},
+		{"told again by itself after a failure", inTurn(linAfter(bothLines, toldLines(1, bySelf, "failed"), toldLines(2, bySelf, "done"))...), false},
+		{"told again by a client after a failure", inTurn(linAfter(bothLines, toldLines(1, bySelf, "failed"), toldLines(2, byResults, "done"))...), true},
+		{"joined after a failure", inTurn(linAfter(bothLines, toldLines(1, bySelf, "failed"), []linLine{{linIn{act: actTurnJoins, vals: [2]int{0, 1}}, linOut{}}})...), false},
+		{"joined when it is done", inTurn(linAfter(bothLines, toldLines(1, bySelf, "done"), []linLine{{linIn{act: actTurnJoins, vals: [2]int{0, 1}}, linOut{}}})...), true},
+		{"sent away after three failures", inTurn(linAfter(bothLines, failingLines(1), failingLines(2), failingLines(3), waitsLines)...), true},
+		{"sent away after two", inTurn(linAfter(bothLines, failingLines(1), failingLines(2), waitsLines)...), false},
+		{"told by itself after its run was given up", inTurn(linAfter(givenUpLines, toldLines(2, bySelf, "done"))...), false},
+		{"told by request after its run was given up", inTurn(linAfter(givenUpLines, []linLine{continueLine("")}, toldLines(2, byRequest, "done"))...), true},
+		{"told by itself after what is missing was passed over", inTurn(linAfter(bothLines[:1], cancelledLines, toldLines(2, bySelf, "done"))...), true},
+	}
+}
+
+// roundExamples are about runs, stops and what is shown.
+func roundExamples() []linExample {
+	return []linExample{
+		{"two runs at a time", inTurn(runLine(actTake, 1, byResults, ""), runLine(actTake, 2, byResults, "")), false},
+		{"stopped while a run is there", inTurn(runLine(actTake, 1, byResults, ""), stopLine(true), runLine(actGone, 1, byResults, "")), true},
+		{"stopped when none is there", inTurn(runLine(actTake, 1, byResults, ""), runLine(actGone, 1, byResults, ""), stopLine(true)), false},
+		{"not stopped while a run is there", inTurn(runLine(actTake, 1, byResults, ""), stopLine(false), runLine(actGone, 1, byResults, "")), false},
+		{"continued when it waits", inTurn(linAfter(bothLines, []linLine{continueLine("")})...), true},
+		{"continued before it is complete", inTurn(linAfter(bothLines[:1], []linLine{continueLine("")})...), false},
+		{"continued when it is done", inTurn(linAfter(bothLines, toldLines(1, bySelf, "done"), []linLine{continueLine("")})...), false},
+		{"not continued when it waits", inTurn(linAfter(bothLines, []linLine{continueLine(fault.RunConflict)})...), false},
+		{"shown as held after it was told", inTurn(linAfter(bothLines, toldLines(1, bySelf, "done"), []linLine{lookLine(0, tool.Held)})...), false},
+		{"shown as open after it was settled", inTurn(resolveLine(0, 0, linYes), lookLine(isOpen, "")), false},
 	}
 }
 
 // The model can say no: each rule has a history that breaks it and a neighbour that
 // keeps it.
 func TestLinearModelRefuses(t *testing.T) {
-	for _, c := range linExamples() {
+	for _, c := range slices.Concat(settleExamples(), tellExamples(), roundExamples()) {
 		first := linState{call: [2]int{isOpen, isOpen}, released: true}
 		if got := porcupine.CheckOperations(linModel(first, linStep), c.ops); got != c.legal {
 			t.Errorf("%s: legal %v, want %v", c.name, got, c.legal)
