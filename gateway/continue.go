@@ -92,6 +92,9 @@ func (g *Gateway) continueSoon(key string) {
 			switch code := fault.CodeOf(err); {
 			case err == nil:
 				_ = run.Stream(context.Background(), nowhere{}) // how it ended is in its round
+				if !run.asked {
+					return // the agent could not be reached: the sweep tries again
+				}
 				pause = 20 * time.Millisecond
 				continue // an answer may have come while it told the others
 			case errors.Is(err, errNoDuty):
