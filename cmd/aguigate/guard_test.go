@@ -64,3 +64,17 @@ func TestResultRejected(t *testing.T) {
 		t.Errorf("the agent was asked %d times, want the call and three tries", n)
 	}
 }
+
+// Two tools of one name that differ in a member nothing here reads are two tools: it
+// may be what makes one of them safe (F027).
+func TestF027OwnMember(t *testing.T) {
+	up := serveBackend(t, talks)
+	w := begin(t, agent("a", up.URL, ""))
+	tools := `{"name":"wipe","description":"d","parameters":{},"x-approval":true},{"name":"wipe","description":"d","parameters":{}}`
+	if r := w.do(call{method: "POST", path: "/agents/a/run", body: input("th1", "r1", tools, user("u1", "x"))}); r.code() != "tool_conflict" {
+		t.Errorf("two of one name: %d %s", r.status, r.body)
+	}
+	if n := len(up.seen()); n != 0 {
+		t.Errorf("the agent was asked %d times", n)
+	}
+}

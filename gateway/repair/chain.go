@@ -29,6 +29,7 @@ type Chain struct {
 	counts [64]int
 	made   int  // ids
 	expand bool // expand_chunks is on
+	client bool // client_call_chunks is on
 	over   bool // the run has its terminal event
 	top    event
 
@@ -56,7 +57,9 @@ func New(s Setup) *Chain {
 		}
 	}
 	c.expand = c.active(rowChunks)
-	c.on |= 1 << rowChunks // keeps the lanes for the others
+	c.client = c.active(rowClientChunks) && s.Client != nil
+	c.on &^= 1 << rowClientChunks // the row before does its work
+	c.on |= 1 << rowChunks        // keeps the lanes for the others
 	return c
 }
 

@@ -17,7 +17,8 @@ var expanded = map[kind]struct {
 }
 
 // expandChunks writes chunks as the events a client makes of them, for consumers
-// that have no chunks. Its row always runs, since others ask for the lanes.
+// that have no chunks. Its row always runs, since others ask for the lanes; with
+// client_call_chunks alone it writes those of calls of client tools.
 //
 // A call that a RUN_ERROR cuts gets no END [RUN-3]; texts are the machine's to
 // close.
@@ -26,19 +27,28 @@ func (c *Chain) expandChunks(e *event) bool {
 		c.asCarrier(e)
 	}
 	going, over := c.keepLanes(e)
-	if !c.expand {
+	if !c.expand && !c.client {
 		return true
+	}
+	if going != nil && e.opens && e.kind == callChunk && c.client {
+		going.ours = c.set.Client(e.text(toolName))
 	}
 	if e.kind != runError {
 		for _, l := range over {
-			e.before = append(e.before, l.end())
+			if c.expand || l.ours {
+				e.before = append(e.before, l.end())
+			}
 		}
 	}
 	to, chunk := expanded[e.kind]
-	if !chunk || going == nil {
+	if !chunk || going == nil || !c.expand && !going.ours {
 		return true
 	}
-	c.did(rowChunks)
+	if c.expand {
+		c.did(rowChunks)
+	} else {
+		c.did(rowClientChunks)
+	}
 	id := strictjson.Quote(going.id)
 	carries := e.raw(delta) != nil
 	if e.opens {
@@ -73,6 +83,9 @@ func (c *Chain) chunkOfOpen(e *event) bool {
 		return false
 	}
 	id := e.bytes(idKey(e.kind))
+	if len(id) > 0 && c.lanes.goesOn(e, id) != nil {
+		return false // of a chunk that is written as START, and goes on
+	}
 	if e.kind == callChunk {
 		return len(id) > 0 && c.books.call(id) >= 0
 	}

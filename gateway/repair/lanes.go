@@ -10,6 +10,7 @@ type lane struct {
 	owner string // subagentRunId, "" for the agent itself
 	kind  kind   // of the chunks
 	id    string
+	ours  bool // a call of a client tool
 }
 
 // outside are the kinds that end no lane.

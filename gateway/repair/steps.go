@@ -29,6 +29,7 @@ const (
 	rowRunIDs
 	rowMissingIDs
 	rowChunks
+	rowClientChunks
 	rowSharedIDs
 	rowEmptyDeltas
 	rowPlaceholders
@@ -72,6 +73,8 @@ var table = [rows]repair{
 		messages | spans | setOf(callResult), (*Chain).missingIDs},
 	rowChunks: {Info{"expand_chunks", "Writes TEXT_MESSAGE_CHUNK, TOOL_CALL_CHUNK and REASONING_MESSAGE_CHUNK as START, CONTENT or ARGS, and END.", false, "F039"},
 		known, (*Chain).expandChunks},
+	rowClientChunks: {Info{"client_call_chunks", "Writes TOOL_CALL_CHUNK of client tools as START, ARGS and END: a client ends chunks by itself when a stream is cut, and then runs half a call.", true, "RUN-3"},
+		0, nil},
 	rowSharedIDs: {Info{"shared_ids", "Gives a message its own id when another message of the run has it: reasoning and text, a result and a text, a text that goes on after a result.", true, "INV-2"},
 		messages | setOf(callStart, callChunk, callResult, encrypted, subagentStarted, messagesSnapshot, activitySnapshot), (*Chain).sharedIDs},
 	rowEmptyDeltas: {Info{"empty_deltas", "Drops events whose delta is empty, null or missing, of text, reasoning and tool arguments.", true, "F034"},
