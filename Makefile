@@ -2,7 +2,7 @@
 # `make help` lists it.
 
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-FUZZTIME ?= 10s
+FUZZTIME ?= 60s
 ARGS     ?=
 
 # command:package pairs that tests need beside Go. The race detector needs a C
@@ -60,7 +60,7 @@ size:
 	  function whole() { if (last > 500 && !made) say(last, "file of " last " lines, at most 500") } \
 	  function say(line, what) { print file ":" line ": " what; bad = 1 }' >&2
 
-fuzz: ## every FuzzXxx for FUZZTIME (10s)
+fuzz: ## every FuzzXxx for FUZZTIME (60s)
 	@$(GOFILES) | grep '_test\.go$$' | xargs grep -Ho '^func Fuzz[A-Za-z0-9_]*' | sed 's/:func /:/' | \
 	while IFS=: read -r file name; do \
 	  echo "$$name in $$file"; \

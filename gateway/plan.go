@@ -24,6 +24,7 @@ func (r *liveRun) plan(ctx context.Context) (*ledger, *plan, error) {
 	if r.dead, err = g.exhume(ctx, r.thread, r.hist); err != nil {
 		return nil, nil, err
 	}
+	r.thread.reopen(r.dead)
 	r.readBranch()
 	led, err := r.ledgerFor(ctx)
 	if err != nil {

@@ -96,18 +96,29 @@ func (r *liveRun) claim(rec *threadRecord) {
 	if len(r.state.Claims) == 0 {
 		return
 	}
-	r.claims, rec.Interrupts = rec.Interrupts, nil
+	if len(rec.Interrupts) > 0 {
+		r.claims, rec.Run.Open, rec.Interrupts = rec.Interrupts, rec.Interrupts, nil
+	}
 	rec.Claimed = append(slices.Clone(rec.Claimed), r.state.Claims...)
 	if over := len(rec.Claimed) - keptClaims; over > 0 {
 		rec.Claimed = rec.Claimed[over:]
 	}
 }
 
+// reopen gives back what a dead run had claimed.
+func (rec *threadRecord) reopen(dead *activeRun) {
+	if dead == nil || len(dead.Open) == 0 || len(rec.Interrupts) > 0 {
+		return
+	}
+	rec.Interrupts = dead.Open
+	rec.Claimed = slices.DeleteFunc(slices.Clone(rec.Claimed), func(id string) bool { return slices.Contains(dead.Claims, id) })
+}
+
 // keepInterrupts writes down what the run has asked. One that failed gives back what
 // it had claimed, so that its answers can be sent again.
 func (r *liveRun) keepInterrupts(rec *threadRecord, outcome string) {
 	switch {
-	case !r.asked || outcome == "error" || !r.machine.Done() || r.leftAlone:
+	case !r.asked || outcome == "error" || !r.machine.Done() || r.leftAlone || r.g.active.wasStopped(r):
 		if len(r.claims) > 0 {
 			rec.Interrupts = r.claims
 			rec.Claimed = slices.DeleteFunc(slices.Clone(rec.Claimed), func(id string) bool { return slices.Contains(r.state.Claims, id) })

@@ -56,6 +56,9 @@ type activeRun struct {
 	Holder string   `json:"holder"` // the gateway process that moves it
 	Digest []byte   `json:"digest,omitempty"`
 	Claims []string `json:"claims,omitempty"` // interrupts it brings the answers of
+	// Open are the interrupts the thread had when they were claimed: they are open again
+	// if the run fails or dies.
+	Open []interrupt `json:"open,omitempty"`
 	// Continues is the round that a run of the gateway's own brings to the agent.
 	Continues string    `json:"continues,omitempty"`
 	Started   time.Time `json:"started"`
