@@ -32,6 +32,12 @@ func (r *liveRun) plan(ctx context.Context) (*ledger, *plan, error) {
 	}
 	x := r.hist.index
 	r.names = run.NewNames(x.Known, x.Renames())
+	r.names.HeldBy(func(call string) string {
+		if at, ok := x.Holder(call); ok {
+			return x.At(at).ID
+		}
+		return ""
+	})
 	p, err := planTurn(r.list, led, r, len(r.turn.Input.Resume) > 0, r.agent)
 	if err != nil {
 		return nil, nil, err

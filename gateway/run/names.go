@@ -35,7 +35,10 @@ type Names struct {
 	run     map[string]string    // this run's ids → shown
 	again   map[string]string    // the same of calls whose id has begun anew in this run
 	kinds   map[string]bool      // renames of this run, by kind and id
-	old     int                  // len(renames) at the start
+	// holder gives the shown id of the message that holds a call of an earlier run, "" for
+	// none: what tells two messages of one upstream id apart in a snapshot.
+	holder func(shownCall string) string
+	old    int // len(renames) at the start
 }
 
 // NewNames starts a run on what the thread has used before: known tells whether it
@@ -69,6 +72,9 @@ func (n *Names) Use(id string) (known bool) {
 	n.seen[id] = struct{}{}
 	return n.known(id)
 }
+
+// HeldBy sets what finds the message of an earlier run's call.
+func (n *Names) HeldBy(holder func(shownCall string) string) { n.holder = holder }
 
 // Added lists the renames of this run.
 func (n *Names) Added() []Rename { return n.renames[n.old:] }
@@ -252,12 +258,19 @@ func (n *Names) renameSnapshot(f agui.Frame) agui.Frame {
 	current := map[string]string{}
 	out := []byte{'['}
 	for i, msg := range msgs {
-		if shown := name("m" + msg.ID)[1:]; shown != msg.ID {
-			msg, changed = msg.With("id", quote(shown)), true
-		}
+		shown := name("m" + msg.ID)[1:]
 		for _, c := range msg.ToolCalls {
 			current[c.ID] = name("c" + c.ID)[1:]
 			changed = changed || current[c.ID] != c.ID
+			if n.holder == nil {
+				continue
+			}
+			if id := n.holder(current[c.ID]); id != "" && n.Upstream(id) == msg.ID {
+				shown = id
+			}
+		}
+		if shown != msg.ID {
+			msg, changed = msg.With("id", quote(shown)), true
 		}
 		changed = changed || current[msg.ToolCallID] != "" && current[msg.ToolCallID] != msg.ToolCallID
 		msg = showCalls(msg, current)
